@@ -1,0 +1,10 @@
+//! Thin wrappers of system calls.
+//!
+//! A port is a new folder beside `linux`.
+
+mod linux;
+
+pub use linux::{
+    Errno, exit_group, futex_wait, futex_wait_until, futex_wake, getpid, gettid, map_zeroed,
+    monotonic_ns, queued_word, syscall, tgkill, tgsigqueue, write_all,
+};

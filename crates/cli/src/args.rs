@@ -1,0 +1,86 @@
+//! The command line.
+
+use clap::builder::TypedValueParser;
+use clap::{Parser, Subcommand, value_parser};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Go's scheduler for Rust: experiments and tools.
+#[derive(Debug, Parser)]
+#[command(name = "gosched", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Lab(LabArgs),
+}
+
+/// Schedule forensics: when do many goroutines with the same work run, and why then?
+///
+/// Runs 1,000 goroutines of 10 ms each that compute (with and without being stopped), compute with
+/// yields, sleep, or block their thread, on several numbers of processors, with a probe beside them that measures how late a
+/// sleeper wakes. Prints a table and what it says; the report has all of it, with plots.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LabArgs {
+    /// 100 goroutines unless --goroutines says otherwise: some seconds instead of a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Goroutines in each cell, 1 to 1000000 [default: 1000]
+    #[arg(long, value_name = "N", value_parser = goroutines())]
+    goroutines: Option<usize>,
+
+    /// What each goroutine has to do, in ms, 1 to 10000
+    #[arg(long, value_name = "MS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=10_000))]
+    work: u64,
+
+    /// Numbers of processors (GOMAXPROCS), with commas between them, each 1 to 1024
+    /// [default: the distinct values of 1, 2, the CPUs, twice the CPUs]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = processors())]
+    procs: Vec<usize>,
+
+    /// Folder for NOTES.md, the plots and results.json
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub(crate) out: PathBuf,
+
+    /// Print all results as JSON instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Measure one cell in this process and print it as JSON
+    #[arg(long, value_name = "JSON", hide = true, exclusive = true, value_parser = cell)]
+    pub(crate) cell: Option<gosched_lab::Cell>,
+}
+
+impl LabArgs {
+    /// What the run is to do on a machine with `cpus`.
+    pub(crate) fn plan(&self, cpus: usize) -> gosched_lab::Plan {
+        let usual = if self.quick { 100 } else { 1_000 };
+        let mut procs = self.procs.clone();
+        procs.sort_unstable();
+        procs.dedup();
+        if procs.is_empty() {
+            procs = gosched_lab::default_procs(cpus);
+        }
+        gosched_lab::Plan {
+            goroutines: self.goroutines.unwrap_or(usual),
+            work: Duration::from_millis(self.work),
+            procs,
+        }
+    }
+}
+
+fn goroutines() -> impl TypedValueParser<Value = usize> {
+    value_parser!(u64).range(1..=1_000_000).map(|n| n as usize)
+}
+
+fn processors() -> impl TypedValueParser<Value = usize> {
+    value_parser!(u64).range(1..=1_024).map(|n| n as usize)
+}
+
+fn cell(json: &str) -> Result<gosched_lab::Cell, String> {
+    serde_json::from_str(json).map_err(|error| format!("not a cell: {error}"))
+}

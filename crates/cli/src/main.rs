@@ -1,0 +1,18 @@
+//! The command `gosched`.
+//!
+//! Layer: a program. Unsafe: none. What it does is in the crates below; here are its command
+//! line, what it prints, and its exit codes: 0 done, 1 failed, 2 a wrong command line.
+#![forbid(unsafe_code)]
+
+mod args;
+mod lab;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Args::parse().command {
+        Command::Lab(args) => lab::run(&args),
+    }
+}

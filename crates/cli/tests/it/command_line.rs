@@ -1,0 +1,98 @@
+//! Help, version, and command lines that are wrong.
+
+use crate::gosched::gosched;
+
+/// A wrong command line ends with 2, prints no results, and says what is wrong.
+#[track_caller]
+fn wrong(args: &[&str], says: &[&str]) {
+    let run = gosched(args);
+    assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+    assert_eq!(run.stdout, "", "{args:?}");
+    for words in says {
+        assert!(run.stderr.contains(words), "{args:?} should say {words:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn help_lists_the_commands() {
+    let run = gosched(["--help"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.contains("\n  lab "), "{}", run.stdout);
+}
+
+#[test]
+fn help_of_lab_lists_its_options() {
+    let run = gosched(["lab", "--help"]);
+    assert_eq!(run.code, Some(0));
+    for option in ["--quick", "--goroutines", "--work", "--procs", "--out", "--json"] {
+        assert!(run.stdout.contains(option), "{option}: {}", run.stdout);
+    }
+    assert!(!run.stdout.contains("--cell"), "{}", run.stdout);
+}
+
+#[test]
+fn version() {
+    let run = gosched(["--version"]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(run.stdout, concat!("gosched ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn no_command_shows_the_help() {
+    wrong(&[], &["Usage: gosched", "lab"]);
+}
+
+#[test]
+fn an_unknown_command() {
+    wrong(&["labs"], &["unrecognized subcommand 'labs'", "similar", "'lab'"]);
+}
+
+#[test]
+fn an_unknown_option() {
+    wrong(&["lab", "--quik"], &["unexpected argument '--quik'", "'--quick'"]);
+}
+
+#[test]
+fn an_argument_too_many() {
+    wrong(&["lab", "all"], &["unexpected argument 'all'", "Usage: gosched lab"]);
+}
+
+#[test]
+fn goroutines_out_of_range() {
+    wrong(&["lab", "--goroutines", "0"], &["'0'", "--goroutines <N>", "1..=1000000"]);
+    wrong(&["lab", "--goroutines", "many"], &["'many'", "--goroutines <N>", "invalid digit"]);
+    wrong(&["lab", "--goroutines", "1000001"], &["1..=1000000"]);
+    wrong(&["lab", "--goroutines"], &["a value is required", "--goroutines <N>"]);
+}
+
+#[test]
+fn work_out_of_range() {
+    wrong(&["lab", "--work", "0"], &["'0'", "--work <MS>", "1..=10000"]);
+    wrong(&["lab", "--work", "2.5"], &["'2.5'", "--work <MS>"]);
+}
+
+#[test]
+fn processors_out_of_range() {
+    wrong(&["lab", "--procs", "0"], &["'0'", "--procs <LIST>", "1..=1024"]);
+    wrong(&["lab", "--procs", "1,two"], &["'two'", "--procs <LIST>"]);
+    wrong(&["lab", "--procs", "1,,2"], &["--procs <LIST>"]);
+    wrong(&["lab", "--procs", "1025"], &["1..=1024"]);
+}
+
+#[test]
+fn an_empty_folder() {
+    wrong(&["lab", "--out", ""], &["a value is required", "--out <DIR>"]);
+}
+
+#[test]
+fn a_cell_that_is_none() {
+    wrong(&["lab", "--cell", "{}"], &["not a cell", "missing field"]);
+}
+
+#[test]
+fn a_cell_of_no_variant_fails() {
+    let cell = r#"{"variant":"none","procs":1,"goroutines":1,"work_ns":1,"rounds":1}"#;
+    let run = gosched(["lab", "--cell", cell]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("there is no variant `none`"), "{}", run.stderr);
+}

@@ -1,0 +1,91 @@
+//! The alternate signal stack of a runtime thread.
+//!
+//! 64 KiB on top of what the kernel needs for its frame: a signal may come while another's handler
+//! is at work there. Its pages are touched ahead of time, since a handler runs when memory may be
+//! short, and it has a guard of its own: an overflow there kills the process instead of its memory.
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+
+use crate::stack::sys::{self, Access, PAGE};
+
+const BYTES: usize = 64 << 10;
+const GUARD: usize = 64 << 10;
+
+/// Keeps the alternate stack of this thread installed; the one before returns when it is dropped.
+///
+/// Bound to the thread, so it is not `Send`.
+#[derive(Debug)]
+#[must_use = "the alternate stack is removed when this is dropped"]
+pub struct AlternateStack {
+    mapping: Range<usize>,
+    previous: libc::stack_t,
+    _of_this_thread: PhantomData<*mut ()>,
+}
+
+/// Gives the calling thread an alternate signal stack.
+///
+/// # Errors
+/// What `mmap`, `mprotect` or `sigaltstack` report.
+pub fn alternate_stack_install() -> io::Result<AlternateStack> {
+    let bytes = GUARD + (BYTES + frame_bytes()).next_multiple_of(PAGE);
+    let base = sys::map(bytes, Access::ReadWrite)?;
+    let mapping = base..base + bytes;
+    let undo = |_: &io::Error| {
+        // SAFETY: mapped above, known to nobody else unless all steps below succeed.
+        unsafe { sys::unmap(mapping.clone()) };
+    };
+    // SAFETY: mapped above, known to nobody else.
+    unsafe { sys::protect(base..base + GUARD, Access::None) }.inspect_err(undo)?;
+    touch(base + GUARD..mapping.end);
+    let previous = swap(base + GUARD, bytes - GUARD).inspect_err(undo)?;
+    Ok(AlternateStack { mapping, previous, _of_this_thread: PhantomData })
+}
+
+impl AlternateStack {
+    /// The addresses a handler may use. Tells a handler which thread it runs on.
+    pub fn usable(&self) -> Range<usize> {
+        self.mapping.start + GUARD..self.mapping.end
+    }
+}
+
+impl Drop for AlternateStack {
+    fn drop(&mut self) {
+        // SAFETY: the stack that was there before; its owner keeps it while it is installed.
+        if unsafe { libc::sigaltstack(&self.previous, ptr::null_mut()) } != 0 {
+            // In use: this runs in a handler. Better lose the memory than pull it away.
+            return;
+        }
+        // SAFETY: mapped by us, and no longer installed.
+        unsafe { sys::unmap(self.mapping.clone()) };
+    }
+}
+
+/// What the kernel's own signal frame takes, which grows with the registers of the CPU.
+fn frame_bytes() -> usize {
+    // SAFETY: reads a table that the kernel made.
+    unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
+}
+
+fn touch(range: Range<usize>) {
+    for page in range.step_by(PAGE) {
+        // SAFETY: callers pass fresh writable memory.
+        unsafe { ptr::with_exposed_provenance_mut::<u8>(page).write_volatile(0) };
+    }
+}
+
+fn swap(base: usize, bytes: usize) -> io::Result<libc::stack_t> {
+    let ss_sp = ptr::with_exposed_provenance_mut(base);
+    let stack = libc::stack_t { ss_sp, ss_flags: 0, ss_size: bytes };
+    let mut previous = MaybeUninit::uninit();
+    // SAFETY: the new stack is writable and stays mapped while installed; `previous` is valid for a
+    // write of its type.
+    if unsafe { libc::sigaltstack(&stack, previous.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: written by the call above.
+    Ok(unsafe { previous.assume_init() })
+}

@@ -1,0 +1,223 @@
+//! Fibers made ahead, and given back, by a helper thread.
+//!
+//! Making a thread-local block takes the loader's lock, which stopped code can hold, and giving one
+//! back frees memory. Neither may happen inside the runtime, so a thread that nobody stops does
+//! both: it keeps a reserve of fibers, and destroys what is idle above a bound. While many are
+//! waited for, further threads help it to make them (`makers`).
+//!
+//! Invariants
+//! * I1. [`take`], [`give`], [`discard`] and [`request`] never allocate, never call libc and hold
+//!   only leaf locks: they may be called inside the runtime.
+//! * I2. Every idle fiber is renewed (I3 of `fiber`).
+//! * I3. A destroyed fiber's slot is released when no walk through libc's list of threads is left
+//!   that may have seen it, see `tls::glibc::list`.
+//! * I4. While somebody waits for a fiber the helper looks again, with or without a bell.
+//!
+//! The reserve, of the default class only, is filled up when a [`take`] leaves less than half of
+//! it. The helper sleeps without a time-out unless there is something to give back, or a request
+//! that could not be served for want of memory.
+
+mod collect;
+mod helper;
+mod makers;
+mod serve;
+mod stock;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::collect::collect;
+
+use self::stock::Stock;
+use crate::fiber::{Fiber, FiberError};
+use crate::stack::Class;
+use crate::tls;
+use gosched_base::{Lock, Parker};
+use std::sync::Once;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// Fibers of the default class that the helper keeps ready.
+const RESERVE: usize = 64;
+/// Idle fibers of a class that are kept for good: 32 MiB of two pages each.
+const IDLE_MAX: usize = 4096;
+
+static IDLE: [Lock<Stock>; Class::COUNT] = [const { Lock::new(Stock::new()) }; Class::COUNT];
+/// Finished fibers that can't be used again as they are.
+static DISCARDED: Lock<Stock> = Lock::new(Stock::new());
+/// How many fibers of each class somebody waits for.
+static WANTED: [AtomicUsize; Class::COUNT] = [const { AtomicUsize::new(0) }; Class::COUNT];
+/// Whether there ever was something to give back. Relaxed: a hint, see `start_if_needed`.
+static SURPLUS: AtomicBool = AtomicBool::new(false);
+/// Whether the helper serves requests at a pace, and sleeps in between. Relaxed: a hint.
+static IS_PACED: AtomicBool = AtomicBool::new(false);
+static BELL: Parker = Parker::new();
+static HOOK: AtomicPtr<Refill> = AtomicPtr::new(std::ptr::null_mut());
+static HELPER: Once = Once::new();
+
+/// Starts the helper thread, once. `tls::init` must have been called.
+///
+/// # Panics
+/// If the thread can't be created.
+pub fn start() {
+    HELPER.call_once(|| {
+        std::thread::Builder::new()
+            .name("gosched-fibers".into())
+            .spawn(helper::help)
+            .expect("gosched: can't create the thread that makes fibers");
+    });
+}
+
+/// Starts the helper thread if there is something to give back. Not inside the runtime.
+pub(crate) fn start_if_needed() {
+    // ORDERING: Relaxed; a hint, the next end of a coroutine looks again.
+    if !HELPER.is_completed() && SURPLUS.load(Relaxed) {
+        start();
+    }
+}
+
+/// Who is given the fibers that were requested. Runs on the threads that make them.
+#[derive(Clone, Copy, Debug)]
+pub struct Refill {
+    /// Whether requesters have nothing else to do. Else requests are served at a pace.
+    pub is_waiting: fn() -> bool,
+    /// Offered each fiber as it is made: takes it (true) or leaves it. The second argument is what
+    /// `is_waiting` said; if false, it is the turn of whoever has waited longest.
+    pub offer: fn(Fiber, bool) -> bool,
+    /// Called after each batch of which some were taken, so that whoever sleeps is woken once for
+    /// many.
+    pub flush: fn(),
+}
+
+/// Registers who is offered what was requested.
+pub fn set_refill_hook(refill: &'static Refill) {
+    // ORDERING: Release pairs with the Acquire in `refill`; what the functions rely on is ready.
+    HOOK.store((refill as *const Refill).cast_mut(), Release);
+}
+
+/// A renewed fiber of `class`, if one is idle. May be called inside the runtime.
+#[must_use]
+pub fn take(class: Class) -> Option<Fiber> {
+    let mut idle = IDLE[class.index()].lock();
+    let fiber = idle.pop();
+    let left = idle.count();
+    drop(idle);
+    if left < RESERVE / 2 && class == Class::DEFAULT && tls::kind().has_blocks() {
+        ring();
+    }
+    fiber
+}
+
+/// Asks the helper for one more fiber of `class`, to be offered to the refill hook. May be called
+/// inside the runtime.
+pub fn request(class: Class) {
+    // ORDERING: Release pairs with the Acquire in `wanted`.
+    WANTED[class.index()].fetch_add(1, Release);
+    // ORDERING: Relaxed; a helper that has set it looks again soon, see `helper::PACE`.
+    if !IS_PACED.load(Relaxed) {
+        ring();
+    }
+}
+
+/// Requesters have nothing else to do any more: the helper does not wait for its time. May be
+/// called inside the runtime.
+pub fn hurry() {
+    // ORDERING: Relaxed; as in `request`.
+    if IS_PACED.load(Relaxed) && IS_PACED.swap(false, Relaxed) {
+        ring();
+    }
+}
+
+/// Takes a request back: the requester has a fiber from elsewhere. May be called inside the
+/// runtime. False: a thread already makes it, which then goes to the idle ones.
+pub fn withdraw(class: Class) -> bool {
+    claim(class, 1) == 1
+}
+
+fn wanted(class: Class) -> usize {
+    // ORDERING: Acquire pairs with `request`; what the hook needs of the requester is there.
+    WANTED[class.index()].load(Acquire)
+}
+
+/// Takes up to `most` requests upon the caller, who answers for them.
+fn claim(class: Class, most: usize) -> usize {
+    // ORDERING: Acquire pairs with `request`, as in `wanted`.
+    let claimed = WANTED[class.index()]
+        .fetch_update(Acquire, Relaxed, |wanted| (wanted > 0).then(|| wanted - wanted.min(most)));
+    claimed.map_or(0, |wanted| wanted.min(most))
+}
+
+/// Gives `count` claimed requests back unanswered.
+fn unclaim(class: Class, count: usize) {
+    // ORDERING: Release pairs with the Acquire in `wanted`, as `request`.
+    WANTED[class.index()].fetch_add(count, Release);
+}
+
+/// Gives back a renewed fiber. May be called inside the runtime.
+///
+/// # Safety
+/// * [`Fiber::renew`] returned true, or nothing ever ran on the fiber.
+/// * The caller holds the fiber, and uses no copy of it any more.
+pub unsafe fn give(fiber: Fiber) {
+    let class = fiber.class();
+    let mut idle = IDLE[class.index()].lock();
+    idle.push(fiber);
+    let count = idle.count();
+    drop(idle);
+    if count == IDLE_MAX + 1 {
+        // ORDERING: Relaxed; see `start_if_needed`.
+        SURPLUS.store(true, Relaxed);
+        ring();
+    } else if wanted(class) > 0 {
+        ring();
+    }
+}
+
+/// How many threads of the process work for the pool.
+#[must_use]
+pub fn threads() -> usize {
+    usize::from(HELPER.is_completed()) + makers::count()
+}
+
+/// Gives up a finished fiber that can't be used again. May be called inside the runtime.
+///
+/// # Safety
+/// * [`Fiber::finish`] was called, and nothing runs on the fiber.
+/// * The caller holds the fiber, and uses no copy of it any more.
+pub unsafe fn discard(fiber: Fiber) {
+    DISCARDED.lock().push(fiber);
+    // ORDERING: Relaxed; see `start_if_needed`.
+    SURPLUS.store(true, Relaxed);
+    ring();
+}
+
+/// How many fibers are idle.
+#[must_use]
+pub fn idle_count() -> usize {
+    IDLE.iter().map(|idle| idle.lock().count()).sum()
+}
+
+/// Takes a fiber from the reserve or makes one. Not inside the runtime.
+///
+/// # Errors
+/// No memory for the stack or its block.
+pub fn take_or_make(class: Class) -> Result<Fiber, FiberError> {
+    match take(class) {
+        Some(fiber) => Ok(fiber),
+        None => Fiber::make(class),
+    }
+}
+
+fn ring() {
+    BELL.wake();
+}
+
+/// Whoever was registered.
+fn refill() -> Option<&'static Refill> {
+    // ORDERING: Acquire pairs with `set_refill_hook`.
+    let hook = HOOK.load(Acquire);
+    // SAFETY: only `set_refill_hook` stores here, and it stores such a reference.
+    unsafe { hook.as_ref() }
+}

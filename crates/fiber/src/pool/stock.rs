@@ -1,0 +1,49 @@
+//! A list of fibers through their heads, newest first.
+
+use crate::fiber::Fiber;
+
+pub(super) struct Stock {
+    first: Option<Fiber>,
+    count: usize,
+    /// The lowest `count` since [`take_low`](Stock::take_low).
+    low: usize,
+}
+
+impl Stock {
+    pub(super) const fn new() -> Stock {
+        Stock { first: None, count: 0, low: 0 }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn push(&mut self, mut fiber: Fiber) {
+        fiber.set_next(self.first.take());
+        self.first = Some(fiber);
+        self.count += 1;
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Fiber> {
+        let mut fiber = self.first.take()?;
+        self.first = fiber.take_next();
+        self.count -= 1;
+        self.low = self.low.min(self.count);
+        Some(fiber)
+    }
+
+    /// How many fibers have been idle ever since the last call.
+    pub(super) fn take_low(&mut self) -> usize {
+        std::mem::replace(&mut self.low, self.count)
+    }
+
+    /// Cuts off the `count` newest fibers, or all there are.
+    pub(super) fn pop_many(&mut self, count: usize) -> Stock {
+        let mut taken = Stock::new();
+        while taken.count < count {
+            let Some(fiber) = self.pop() else { break };
+            taken.push(fiber);
+        }
+        taken
+    }
+}

@@ -1,0 +1,156 @@
+//! The system calls of the stack allocator, one small function each.
+//!
+//! Ranges are plain addresses: this memory is never seen through references before it is handed
+//! out. Functions that can destroy memory somebody uses are `unsafe`.
+
+use std::io;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+/// Linux 6.13: faults in the range are fatal, without a mapping of its own.
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+/// Linux 5.18: `MADV_DONTNEED` that is allowed in locked memory.
+const MADV_DONTNEED_LOCKED: libc::c_int = 24;
+
+/// The page size of every Linux on x86-64.
+pub(crate) const PAGE: usize = 4096;
+
+/// What code may do in a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    None,
+    ReadWrite,
+}
+
+impl Access {
+    fn bits(self) -> libc::c_int {
+        match self {
+            Self::None => libc::PROT_NONE,
+            Self::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        }
+    }
+}
+
+/// Maps fresh anonymous memory that no swap space is set aside for.
+pub(crate) fn map(bytes: usize, access: Access) -> io::Result<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: no fixed address is asked for, so no memory in use is affected.
+    let at = unsafe { libc::mmap(ptr::null_mut(), bytes, access.bits(), flags, -1, 0) };
+    if at == libc::MAP_FAILED {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(at.expose_provenance())
+    }
+}
+
+/// Removes mappings.
+///
+/// # Safety
+/// * The range came from `map`, and nobody uses it.
+pub(crate) unsafe fn unmap(range: Range<usize>) {
+    // SAFETY: unused - the caller's first obligation.
+    unsafe { libc::munmap(pointer(range.start), range.len()) };
+}
+
+/// Changes what code may do in a range.
+///
+/// # Safety
+/// * The range lies in memory from `map`, and nobody relies on its present access.
+pub(crate) unsafe fn protect(range: Range<usize>, access: Access) -> io::Result<()> {
+    // SAFETY: not relied on - the caller's only obligation.
+    check(unsafe { libc::mprotect(pointer(range.start), range.len(), access.bits()) })
+}
+
+/// Keeps transparent huge pages out: one touched byte must not cost 2 MiB.
+pub(super) fn forbid_huge_pages(range: Range<usize>) {
+    // SAFETY: advice about page sizes changes no contents. It fails on kernels that have no huge
+    // pages, which is as good.
+    let _ = unsafe { libc::madvise(pointer(range.start), range.len(), libc::MADV_NOHUGEPAGE) };
+}
+
+/// Puts guard markers over a range.
+///
+/// # Safety
+/// * The range lies in memory from `map`, and nobody uses it.
+pub(super) unsafe fn install_markers(range: Range<usize>) -> io::Result<()> {
+    // SAFETY: unused - the caller's only obligation.
+    check(unsafe { libc::madvise(pointer(range.start), range.len(), MADV_GUARD_INSTALL) })
+}
+
+/// Gives the pages of a range back; they read as zero afterwards. Guards stay.
+///
+/// # Safety
+/// * The range lies in memory from `map`, and nobody needs its contents.
+pub(super) unsafe fn drop_pages(range: Range<usize>) -> io::Result<()> {
+    // SAFETY: not needed - the caller's only obligation.
+    let plain =
+        check(unsafe { libc::madvise(pointer(range.start), range.len(), libc::MADV_DONTNEED) });
+    match plain {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            // SAFETY: not needed - the caller's only obligation.
+            check(unsafe { libc::madvise(pointer(range.start), range.len(), MADV_DONTNEED_LOCKED) })
+        }
+        other => other,
+    }
+}
+
+/// Undoes what `mlockall` did to a range.
+pub(super) fn unlock_pages(range: Range<usize>) {
+    // SAFETY: contents stay as they are. Fails only for ranges that are not mapped.
+    let _ = unsafe { libc::munlock(pointer(range.start), range.len()) };
+}
+
+/// The limit of address space, if there is one.
+pub(super) fn address_space_limit() -> Option<usize> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is valid for a write of its type.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
+}
+
+/// Reads the start of a small file under `/proc`. Returns how many bytes there were.
+pub(super) fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> Option<usize> {
+    // SAFETY: `path` ends with a zero byte, and no third argument is needed without O_CREAT.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return None;
+    }
+    // SAFETY: `into` is valid for writes of its length.
+    let count = unsafe { libc::read(file, into.as_mut_ptr().cast(), into.len()) };
+    // SAFETY: `file` was opened above and is used by nobody else.
+    unsafe { libc::close(file) };
+    usize::try_from(count).ok()
+}
+
+/// Sleeps while `word` holds `expected`. May return early.
+pub(super) fn futex_wait(word: &AtomicU32, expected: u32) {
+    let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let forever = ptr::null::<libc::timespec>();
+    // SAFETY: `word` outlives the call; a null time-out is allowed.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, expected, forever) };
+}
+
+/// Wakes one sleeper of `futex_wait`.
+pub(super) fn futex_wake_one(word: &AtomicU32) {
+    let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: waking touches no memory.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, 1) };
+}
+
+/// Writes `text` to standard error and ends the process with Go's exit code for fatal errors.
+pub(super) fn die(text: &[u8]) -> ! {
+    // SAFETY: `text` is valid for reads of its length. The system call is made directly, as libc's
+    // `write` is a cancellation point.
+    unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, text.as_ptr(), text.len()) };
+    // SAFETY: ending the process has no obligations.
+    unsafe { libc::_exit(2) }
+}
+
+fn pointer(address: usize) -> *mut libc::c_void {
+    ptr::with_exposed_provenance_mut(address)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

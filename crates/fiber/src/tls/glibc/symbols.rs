@@ -1,0 +1,131 @@
+//! glibc's private symbols, looked up by name and version; each may be missing.
+//!
+//! `_thread_db_*` are the tables that glibc keeps for debuggers: `[bits, count, offset]` of a
+//! field. They serve here as a check of what is learned otherwise, and for the list and the keys.
+
+use std::ffi::{CStr, c_void};
+
+/// `_dl_allocate_tls(tcb) -> tcb`: gives a block its vector of modules and their images.
+pub(super) type AllocateTls = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// `_dl_deallocate_tls(tcb, free_tcb)`: frees the vector and the blocks it owns.
+pub(super) type DeallocateTls = unsafe extern "C" fn(*mut c_void, bool);
+/// A function without arguments.
+pub(super) type Plain = unsafe extern "C" fn();
+type StaticInfo = unsafe extern "C" fn(*mut usize, *mut usize);
+
+/// What was found in this process's libc.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tls) struct Symbols {
+    pub(super) allocate_tls: Option<AllocateTls>,
+    pub(super) deallocate_tls: Option<DeallocateTls>,
+    /// Runs the thread-local destructors of the loaded block (Rust's and C++'s).
+    pub(super) call_tls_dtors: Option<Plain>,
+    /// Points the loaded block's character tables at the current locale.
+    pub(super) ctype_init: Option<Plain>,
+    /// Size and alignment of the static thread-local area, control block included.
+    pub(super) static_area: Option<(usize, usize)>,
+    /// Where a block keeps the pointer to its resolver state, relative to FS.
+    pub(super) resolver_offset: Option<isize>,
+    /// Address of the table of pthread keys: `[(sequence, destructor); 1024]`.
+    pub(super) pthread_keys: Option<usize>,
+    /// sizeof(struct pthread).
+    pub(super) sizeof_pthread: Option<usize>,
+    pub(super) tid: Option<Field>,
+    pub(super) list: Option<Field>,
+    pub(super) specific: Option<Field>,
+    /// Offset of the restartable-sequence area from FS (public, glibc 2.35).
+    pub(super) rseq_offset: Option<isize>,
+}
+
+/// A field as the debuggers' tables describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) bits: u32,
+    pub(super) offset: usize,
+}
+
+impl Symbols {
+    /// Looks everything up. `fs` is the calling thread's FS.
+    pub(super) fn look_up(fs: usize) -> Symbols {
+        Symbols {
+            // SAFETY: the symbol is this function in every glibc from 2.31 to 2.42.
+            allocate_tls: private(c"_dl_allocate_tls").map(|p| unsafe { std::mem::transmute(p) }),
+            deallocate_tls: private(c"_dl_deallocate_tls")
+                // SAFETY: as above.
+                .map(|p| unsafe { std::mem::transmute(p) }),
+            // SAFETY: as above.
+            call_tls_dtors: private(c"__call_tls_dtors").map(|p| unsafe { std::mem::transmute(p) }),
+            // SAFETY: as above.
+            ctype_init: private(c"__ctype_init").map(|p| unsafe { std::mem::transmute(p) }),
+            static_area: static_area(),
+            resolver_offset: private(c"__resp").map(|p| p as isize - fs as isize),
+            pthread_keys: private(c"__pthread_keys").map(|p| p as usize),
+            sizeof_pthread: size(c"_thread_db_sizeof_pthread"),
+            tid: field(c"_thread_db_pthread_tid"),
+            list: field(c"_thread_db_pthread_list"),
+            specific: field(c"_thread_db_pthread_specific"),
+            rseq_offset: rseq_offset(),
+        }
+    }
+}
+
+impl Symbols {
+    pub(in crate::tls) fn has_rseq(&self) -> bool {
+        self.rseq_offset.is_some()
+    }
+
+    /// What was looked up, and whether it was found.
+    pub(in crate::tls) fn list(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("_dl_allocate_tls", self.allocate_tls.is_some()),
+            ("_dl_deallocate_tls", self.deallocate_tls.is_some()),
+            ("__call_tls_dtors", self.call_tls_dtors.is_some()),
+            ("__ctype_init", self.ctype_init.is_some()),
+            ("__resp", self.resolver_offset.is_some()),
+            ("__pthread_keys", self.pthread_keys.is_some()),
+            ("_dl_get_tls_static_info", self.static_area.is_some()),
+            ("_thread_db tables", self.has_tables()),
+        ]
+    }
+
+    fn has_tables(&self) -> bool {
+        let fields = [self.tid, self.list, self.specific];
+        self.sizeof_pthread.is_some() && fields.iter().all(Option::is_some)
+    }
+}
+
+fn private(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: both strings are terminated; a missing symbol gives null.
+    let p = unsafe { libc::dlvsym(libc::RTLD_DEFAULT, name.as_ptr(), c"GLIBC_PRIVATE".as_ptr()) };
+    (!p.is_null()).then_some(p)
+}
+
+fn size(name: &CStr) -> Option<usize> {
+    let p = private(name)?.cast::<u32>();
+    // SAFETY: `_thread_db_sizeof_*` symbols are read-only words.
+    Some(unsafe { p.read_unaligned() } as usize)
+}
+
+fn field(name: &CStr) -> Option<Field> {
+    let p = private(name)?.cast::<[u32; 3]>();
+    // SAFETY: the `_thread_db_*` symbols of fields are three read-only words.
+    let [bits, _count, offset] = unsafe { p.read_unaligned() };
+    Some(Field { bits, offset: offset as usize })
+}
+
+fn static_area() -> Option<(usize, usize)> {
+    let p = private(c"_dl_get_tls_static_info")?;
+    // SAFETY: this signature in every glibc from 2.1 on.
+    let get: StaticInfo = unsafe { std::mem::transmute(p) };
+    let (mut size, mut align) = (0, 0);
+    // SAFETY: writes two words, which are ours.
+    unsafe { get(&mut size, &mut align) };
+    (size > 0 && align.is_power_of_two()).then_some((size, align))
+}
+
+fn rseq_offset() -> Option<isize> {
+    // SAFETY: a terminated string; a missing symbol gives null.
+    let p = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
+    // SAFETY: a public constant of type ptrdiff_t.
+    (!p.is_null()).then(|| unsafe { p.cast::<isize>().read() })
+}

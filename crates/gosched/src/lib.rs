@@ -1,0 +1,61 @@
+#![doc = include_str!("../../../README.md")]
+//!
+//! # Where things are
+//!
+//! | module | what | shaped as |
+//! | --- | --- | --- |
+//! | [`go`], [`run`] | start a goroutine; enter from a plain thread | Go's `go`; `thread::spawn` |
+//! | [`thread`] | spawn, scope, park, sleep | `std::thread` |
+//! | [`channel`] | channels; `select!` | crossbeam-channel |
+//! | [`context`] | cancellation, deadlines, values | Go's `context` |
+//! | [`sync`] | locks, groups, pools | `std::sync`; Go's `sync` and `golang.org/x/sync` |
+//! | [`time`] | timers | Go's `time` |
+//! | [`net`] | TCP, UDP, Unix sockets | `std::net`, `std::os::unix::net` |
+//! | [`fs`], [`process`], [`io`] | what blocks, declared or polled | `std::fs`, `std::process`, `std::io::stdin` |
+//! | [`signal`] | signals on a channel | Go's `os/signal` |
+//! | [`runtime`] | GOMAXPROCS and its kin | Go's `runtime` |
+//! | [`Config`] | how the runtime starts | `GOSCHED=key=value,...` |
+//! | [`Alloc`] | a wrapper for global allocators other than libc's | none |
+
+#[doc(hidden)]
+pub mod __private;
+/// Channels and `select!`, in the shape of crossbeam-channel 0.5.
+pub mod channel {
+    pub use gosched_channel::*;
+}
+/// Cancellation, deadlines and values that go along with a call. Go's `context`.
+pub mod context {
+    pub use gosched_sync::context::*;
+}
+/// Files, in the shape of `std::fs`: declared blocking calls.
+pub mod fs {
+    pub use gosched_os::fs::*;
+}
+/// Standard input, in the shape of `std::io`: declared blocking calls.
+pub mod io {
+    pub use gosched_os::stdin::{Lines, Stdin, stdin};
+}
+pub mod net;
+pub mod os;
+/// Child processes, in the shape of `std::process`: who waits for one costs no thread.
+pub mod process {
+    pub use gosched_os::process::*;
+}
+pub mod runtime;
+/// Signals, as messages on a channel. Go's `os/signal`.
+pub mod signal {
+    pub use gosched_os::signal::*;
+}
+pub mod sync;
+pub mod thread;
+pub mod time;
+
+mod config;
+mod spawn;
+
+pub use config::{Config, ConfigError, Tls};
+pub use gosched_channel::{select, select_biased};
+pub use gosched_macros::{main, preemptible, test};
+pub use gosched_sched::run;
+pub use gosched_sched::{Alloc, Limiter, blocking};
+pub use spawn::go;

@@ -1,0 +1,8 @@
+//! Goroutines in blocking calls, on threads that wait for other things, and locked to threads.
+
+mod attributes;
+mod child;
+mod demos;
+mod stops;
+mod threads;
+mod waits;

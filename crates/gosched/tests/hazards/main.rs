@@ -1,0 +1,13 @@
+//! What goes wrong when a thread is made up and code is stopped anywhere: state that leaks, calls
+//! that end early, stops that never come. The programs are `testprogs/src/bin/hazard_*.rs`.
+//!
+//! No test asserts how long anything takes.
+
+#[allow(dead_code, reason = "shared with the tests of blocking calls")]
+#[path = "../blocked/child.rs"]
+mod child;
+
+mod calls;
+mod hogs;
+mod state;
+mod stops;

@@ -1,0 +1,81 @@
+//! Dumps of goroutines in Go's form.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::child::Child;
+use gosched::thread::Builder;
+use gosched::{go, runtime};
+
+#[test]
+fn states_reasons_and_places() {
+    let ended = Child::new("sched_fatal", &["dump"]).procs(1).run();
+    ended.expect_code(0).expect_err("");
+    let shape: Vec<_> = ended.out().lines().map(|l| l.split(".rs:").next().unwrap_or(l)).collect();
+    let created = "created by testprogs/src/bin/sched_fatal";
+    let expected = [
+        "goroutine 1 \"main\" [running]:",
+        created,
+        "",
+        "goroutine 2 \"sleeper\" [sleep]:",
+        created,
+        "",
+        "goroutine 3 [park]:",
+        created,
+        "",
+    ];
+    assert_eq!(shape, expected, "{}", ended.story());
+}
+
+/// Goroutines end and free their names, and others take over their descriptors, while dumps read.
+#[test]
+fn a_dump_never_mixes_names() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let spawners: Vec<_> = (0..4_usize)
+        .map(|spawner| {
+            go(move || {
+                for i in 0.. {
+                    if STOP.load(Relaxed) {
+                        return;
+                    }
+                    // Some without a name, some longer than a dump shows.
+                    let name = format!("{:x}", i % 16).repeat(1 + (i + spawner) % 200);
+                    let builder =
+                        if i % 5 == 0 { Builder::new() } else { Builder::new().name(name) };
+                    let ended = builder.spawn(runtime::gosched).expect("a goroutine").join();
+                    ended.expect("it does not panic");
+                }
+            })
+        })
+        .collect();
+    let mut named = 0;
+    while named < 1000 {
+        named += check_dump();
+    }
+    STOP.store(true, Relaxed);
+    spawners.into_iter().for_each(|spawner| spawner.join().expect("it does not panic"));
+}
+
+/// Checks the first line of each paragraph; how many have a name.
+fn check_dump() -> usize {
+    let mut text = String::new();
+    runtime::dump(&mut text).expect("a String takes everything");
+    let heads = text.lines().filter(|line| line.starts_with("goroutine "));
+    heads.filter(|line| is_named(line)).count()
+}
+
+fn is_named(head: &str) -> bool {
+    let rest = head.strip_prefix("goroutine ").expect("checked");
+    let (number, rest) = rest.split_once(' ').expect("a name or a state");
+    assert!(number.parse::<u64>().is_ok_and(|n| n > 0), "{head}");
+    assert!(rest.ends_with("]:") && rest.contains('['), "{head}");
+    let Some(name) = rest.strip_prefix('"').and_then(|rest| rest.split('"').next()) else {
+        return false;
+    };
+    // Other tests of this process have goroutines of their own.
+    let first = name.chars().next().expect("names are not empty");
+    if !first.is_ascii_hexdigit() {
+        return false;
+    }
+    assert!(name.chars().all(|c| c == first), "{head}");
+    true
+}

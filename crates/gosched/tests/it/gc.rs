@@ -1,0 +1,47 @@
+//! A collection gives memory and threads back.
+
+use crate::child::Child;
+
+#[track_caller]
+fn collects(settings: &str, caller: &str) {
+    let ended = Child::new("sched_gc", &[caller]).procs(2).env("GOSCHED", settings).run();
+    let figures = ended.figures();
+    println!("{}", ended.out());
+    // 3,000 goroutines with 64 KiB each.
+    let (before, after) = (figures.get("before"), figures.get("after"));
+    assert!(figures.get("peak") > before + 180_000, "there was no peak\n{}", ended.story());
+    assert!(after > before + 150_000, "nothing was left to collect\n{}", ended.story());
+    // What stays is a reserve of 64, the books, and the blocks of dead threads, 8 KiB each.
+    figures.expect_at_most("collected", before + 40_000);
+    figures.expect("collections", 1);
+    figures.expect_some("stops");
+    figures.expect("sum", (0..1_000).sum());
+}
+
+#[test]
+fn memory_falls_after_a_peak() {
+    collects("", "goroutine");
+}
+
+#[test]
+fn a_plain_thread_may_ask() {
+    collects("", "plain");
+}
+
+#[test]
+fn with_shared_thread_locals() {
+    collects("tls=shared", "goroutine");
+}
+
+#[test]
+fn blocks_of_dead_threads_stay_and_their_stacks_pages_go() {
+    collects("tls=deadthread", "goroutine");
+}
+
+#[test]
+fn idle_threads_end() {
+    let ended = Child::new("sched_gc", &["plain"]).procs(2).run();
+    let figures = ended.figures();
+    assert!(figures.get("threads_after") > 30, "there was no peak of threads\n{}", ended.story());
+    figures.expect_at_most("threads_collected", 30);
+}

@@ -1,0 +1,41 @@
+//! On one processor, goroutines that go before others again and again: those get their turn all the
+//! same. A child whose one does not have its turn hangs.
+
+use crate::child::Child;
+
+#[track_caller]
+fn has_its_turn(kind: &str, passes_max: u64) {
+    for settings in ["tls=shared", "asyncpreemptoff=1", ""] {
+        let child = Child::new("sched_starve", &[kind]).procs(1).env("GOSCHED", settings);
+        let ended = child.run();
+        let figures = ended.figures();
+        figures.expect_some("passes");
+        figures.expect_at_most("passes", passes_max);
+    }
+}
+
+#[test]
+fn one_without_a_stack_behind_time_outs() {
+    has_its_turn("stack", u64::MAX);
+}
+
+#[test]
+fn one_locked_to_a_thread_behind_time_outs() {
+    has_its_turn("locked", u64::MAX);
+}
+
+#[test]
+fn a_ring_behind_one_that_is_interrupted_again_and_again() {
+    has_its_turn("urgent", u64::MAX);
+}
+
+#[test]
+fn a_ring_behind_one_that_never_waits() {
+    has_its_turn("busy", u64::MAX);
+}
+
+/// Sixty turns in the ring, of which each waits for at most two of the global queue's: 61 rounds each.
+#[test]
+fn a_ring_behind_a_pair_and_the_global_queue() {
+    has_its_turn("next", 20 * 60 * 61);
+}

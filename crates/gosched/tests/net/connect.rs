@@ -1,0 +1,124 @@
+//! Connections that are being made.
+
+use gosched::go;
+use gosched::net::{Direction, Pollable, TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+#[gosched::test(timeout = "60s")]
+fn nobody_listens() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    let timeout = Duration::from_secs(10);
+    let error = TcpStream::connect_timeout(&address, timeout).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    let error = TcpStream::connect_timeout(&address, Duration::ZERO).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+}
+
+/// A listener whose queue is full: who connects now waits.
+struct Full {
+    listener: std::net::TcpListener,
+    _queued: Vec<std::net::TcpStream>,
+}
+
+impl Full {
+    fn new() -> Full {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // SAFETY: no memory is passed.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let mut full = Full { listener, _queued: Vec::new() };
+        let wait = Duration::from_millis(50);
+        // The kernel takes one or two more than it was told.
+        while let Ok(stream) = std::net::TcpStream::connect_timeout(&full.address(), wait) {
+            full._queued.push(stream);
+        }
+        assert!(!full._queued.is_empty());
+        full
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.listener.local_addr().unwrap()
+    }
+}
+
+#[gosched::test(timeout = "60s")]
+fn a_connection_that_is_not_answered_times_out() {
+    let full = Full::new();
+    let timeout = Duration::from_millis(5);
+    let error = TcpStream::connect_timeout(&full.address(), timeout).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+}
+
+/// The kernel calls a socket that was never connected broken and writable: whoever is registered
+/// before it connects starts with that in its word, and must not take it for a connection.
+#[gosched::test(timeout = "60s")]
+fn a_socket_that_was_registered_before_it_connects() {
+    let full = Full::new();
+    let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::socket(libc::AF_INET, flags, 0) };
+    assert!(fd >= 0);
+    // SAFETY: just opened for this.
+    let socket = std::net::TcpStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let socket = Pollable::new(socket);
+    socket.wait(Direction::Write, None).unwrap();
+    assert_eq!(socket.get_ref().peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
+
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: full.address().port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(Ipv4Addr::LOCALHOST.octets()) },
+        sin_zero: [0; 8],
+    };
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the kernel reads the address, whose size is stated.
+    let begun = unsafe { libc::connect(fd, (&raw const address).cast(), size) };
+    let error = std::io::Error::last_os_error();
+    assert_eq!((begun, error.raw_os_error()), (-1, Some(libc::EINPROGRESS)));
+
+    let accepts = go(move || {
+        gosched::thread::sleep(Duration::from_millis(5));
+        let mut accepted = Vec::new();
+        while accepted.len() < full._queued.len() + 1 {
+            accepted.push(full.listener.accept().unwrap());
+        }
+        accepted
+    });
+    let mut looks = 0;
+    while socket.get_ref().peer_addr().is_err() {
+        looks += 1;
+        socket.wait(Direction::Write, None).unwrap();
+        assert!(socket.get_ref().take_error().unwrap().is_none());
+    }
+    assert!((1..10).contains(&looks), "{looks} looks: it waits, and is told no more than it needs");
+    let mut stream = TcpStream::from(socket.into_inner());
+    stream.write_all(b"x").unwrap();
+    let accepted = accepts.join().unwrap();
+    let mut byte = [0];
+    assert_eq!((&accepted.last().unwrap().0).read(&mut byte).unwrap(), 1);
+}
+
+#[gosched::test(timeout = "60s")]
+fn names_are_looked_up() {
+    let listener = TcpListener::bind(("localhost", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let client = go(move || TcpStream::connect(("localhost", port)).map(drop));
+    listener.accept().unwrap();
+    client.join().unwrap().unwrap();
+    assert!(TcpStream::connect("no.such.name.invalid:80").is_err());
+    let none: &[SocketAddr] = &[];
+    assert_eq!(TcpStream::connect(none).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[gosched::test(timeout = "60s")]
+fn the_second_address_is_tried() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let listener = TcpListener::bind("[::1]:0").or_else(|_| TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.unwrap();
+    let open = listener.local_addr().unwrap();
+    let stream = TcpStream::connect(&[closed, open][..]).unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), open);
+}

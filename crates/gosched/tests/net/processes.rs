@@ -1,0 +1,84 @@
+//! Whole programs: many connections, limits, children.
+
+use super::child::Child;
+
+/// Ten thousand goroutines that wait for sockets cost no thread.
+#[test]
+fn idle_connections_cost_no_thread() {
+    let ended = Child::new("net_idle", &["10000"]).procs(2).run();
+    let figures = ended.figures();
+    figures.expect("answered", 10_000);
+    figures.expect("answers_seen", 10_000);
+    // A handful, whatever the number of connections: the program also starts a child and reads from
+    // a pipe, undeclared, and each such call may take a thread.
+    figures.expect_at_most("threads_with", 20);
+    println!("{}", ended.out());
+}
+
+#[test]
+fn nothing_is_left_of_100_000_connections() {
+    let ended = Child::new("net_limits", &["churn", "100000"]).procs(2).run();
+    let figures = ended.figures();
+    figures.expect("echoes", 100_000);
+    figures.expect("leaked", 0);
+}
+
+/// Accepting goes on once there are files again, without another connection to wake it.
+#[test]
+fn accepting_recovers_from_too_many_files() {
+    let ended = Child::new("net_limits", &["full"]).procs(2).run();
+    let figures = ended.figures();
+    figures.expect_some("queued");
+    figures.expect_some("refused");
+}
+
+#[test]
+fn children_get_none_of_our_files_and_the_first_mask() {
+    let ended = Child::new("net_limits", &["children", "200"]).procs(2).run();
+    let figures = ended.figures();
+    figures.expect("started", 200);
+    figures.expect_some("rounds");
+    figures.expect("files_inherited", 0);
+    figures.expect("masks_changed", 0);
+    figures.expect("mask_at_start", 1 << (libc::SIGUSR2 - 1));
+}
+
+/// Machines poll every 61st round at the least; where all of them compute a round takes a time slice,
+/// and only the monitor's look at the network is sooner.
+#[test]
+fn sockets_are_served_beside_goroutines_that_compute() {
+    for procs in [1, 2] {
+        let ended = Child::new("net_busy", &["hogs", "50"]).procs(procs).run();
+        let figures = ended.figures();
+        figures.expect("done", 50);
+        figures.expect_some("polls");
+        figures.expect_at_most("rounds", 50 * 40);
+    }
+}
+
+/// Full queues don't keep machines from the poller.
+#[test]
+fn sockets_are_served_beside_goroutines_that_yield() {
+    for procs in [1, 2] {
+        let ended = Child::new("net_busy", &["yields", "200"]).procs(procs).run();
+        ended.figures().expect("done", 200);
+        ended.figures().expect_some("polls");
+    }
+}
+
+/// The machine that leaves the poller for one goroutine wakes nobody in its place; who comes from a
+/// plain thread meanwhile still gets the processor that is idle.
+#[test]
+fn nobody_waits_for_a_goroutine_that_a_socket_woke() {
+    let child = Child::new("net_busy", &["alone", "200"]);
+    let ended = child.procs(2).env("GOSCHED", "slice=off").run();
+    ended.figures().expect("done", 200);
+}
+
+/// Who waits for a file waits for somebody outside.
+#[test]
+fn waiting_for_files_is_no_deadlock() {
+    let ended = Child::new("net_limits", &["quiet"]).procs(2).run();
+    ended.figures().expect("said", 1);
+    ended.expect_err("");
+}

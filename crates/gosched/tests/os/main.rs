@@ -1,0 +1,5 @@
+//! Files, child processes, signals.
+
+mod files;
+mod processes;
+mod signals;

@@ -1,0 +1,102 @@
+use gosched::channel::TryRecvError;
+use gosched::go;
+use gosched::signal::{Signal, ignore, notify, reset};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+fn send(signal: Signal) {
+    // SAFETY: no memory is passed.
+    unsafe { libc::kill(std::process::id() as i32, signal.as_raw()) };
+}
+
+#[gosched::test(timeout = "60s")]
+fn each_channel_gets_what_it_asked_for() {
+    let both = notify(&[Signal::USER1, Signal::WINDOW]);
+    let one = notify(&[Signal::WINDOW]);
+    let waiter = go(move || [(); 2].map(|()| both.recv().unwrap()));
+    send(Signal::WINDOW);
+    assert_eq!(one.recv().unwrap(), Signal::WINDOW);
+    send(Signal::USER1);
+    let mut got = waiter.join().unwrap();
+    got.sort();
+    assert_eq!(got, [Signal::USER1, Signal::WINDOW]);
+    assert_eq!(one.try_recv(), Err(TryRecvError::Empty));
+}
+
+static BEFORE: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count(_: i32) {
+    BEFORE.fetch_add(1, SeqCst);
+}
+
+/// The handler that was there before is there again after a reset, and after nobody listens.
+#[gosched::test(timeout = "60s")]
+fn what_was_there_before_comes_back() {
+    let action: extern "C" fn(i32) = count;
+    // SAFETY: the handler only counts.
+    unsafe { libc::signal(libc::SIGUSR2, action as *const () as usize) };
+    let until = |count: u32| {
+        while BEFORE.load(SeqCst) < count {
+            gosched::thread::yield_now();
+        }
+    };
+    send(Signal::USER2);
+    until(1);
+
+    let signals = notify(&[Signal::USER2]);
+    send(Signal::USER2);
+    assert_eq!(signals.recv().unwrap(), Signal::USER2);
+    assert_eq!(BEFORE.load(SeqCst), 1);
+    reset(&[Signal::USER2]);
+    assert!(signals.recv().is_err(), "it gets them no more");
+    send(Signal::USER2);
+    until(2);
+
+    ignore(&[Signal::USER2]);
+    send(Signal::USER2);
+    assert_eq!(BEFORE.load(SeqCst), 2);
+    reset(&[Signal::USER2]);
+
+    drop(notify(&[Signal::USER2]));
+    send(Signal::USER2);
+    until(3);
+}
+
+#[gosched::test(timeout = "60s")]
+fn our_own_signals_cannot_be_asked_for() {
+    for number in [libc::SIGURG, libc::SIGSEGV, libc::SIGPROF, libc::SIGKILL, 32, 33, 0, 65, -1] {
+        assert_eq!(Signal::from_raw(number), None, "{number}");
+    }
+    assert_eq!(Signal::from_raw(libc::SIGHUP), Some(Signal::HANGUP));
+    assert_eq!(Signal::HANGUP.to_string(), "SIGHUP");
+}
+
+/// A storm of signals against goroutines that compute, wait and allocate. None is taken for one of
+/// the runtime's, and none of the runtime's comes on the channel.
+#[gosched::test(timeout = "60s")]
+fn a_storm_disturbs_nobody() {
+    let signals = notify(&[Signal::CHILD]);
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            go(|| {
+                let mut sum = 0_u64;
+                for i in 0..20_000_u64 {
+                    sum += std::hint::black_box(vec![i; 8]).iter().sum::<u64>();
+                    if i % 64 == 0 {
+                        gosched::thread::yield_now();
+                    }
+                }
+                sum
+            })
+        })
+        .collect();
+    let mut got = 0;
+    for _ in 0..300 {
+        send(Signal::CHILD);
+        assert_eq!(signals.recv().unwrap(), Signal::CHILD);
+        got += 1;
+    }
+    assert_eq!(got, 300);
+    for worker in workers {
+        assert_eq!(worker.join().unwrap(), 8 * (19_999 * 20_000 / 2));
+    }
+}

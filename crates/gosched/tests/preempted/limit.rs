@@ -1,0 +1,185 @@
+//! Every machine there may be is blocked, and who would free them is runnable.
+
+use crate::child::in_child;
+use gosched::{blocking, go, run, runtime};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+/// A semaphore of libc's: its waits don't go through anything that the runtime knows of.
+struct Semaphore(UnsafeCell<libc::sem_t>);
+
+// SAFETY: libc's semaphores are for all threads.
+unsafe impl Sync for Semaphore {}
+// SAFETY: it is not moved once it is used: it lies in an `Arc`.
+unsafe impl Send for Semaphore {}
+
+impl Semaphore {
+    fn new() -> Arc<Semaphore> {
+        // SAFETY: zeroes are storage for the call below.
+        let semaphore = Arc::new(Semaphore(UnsafeCell::new(unsafe { std::mem::zeroed() })));
+        // SAFETY: storage of its own, initialised once.
+        assert_eq!(unsafe { libc::sem_init(semaphore.0.get(), 0, 0) }, 0);
+        semaphore
+    }
+
+    fn wait(&self) {
+        // SAFETY: initialised.
+        assert_eq!(unsafe { libc::sem_wait(self.0.get()) }, 0, "EINTR?");
+    }
+
+    fn post(&self) {
+        // SAFETY: initialised.
+        assert_eq!(unsafe { libc::sem_post(self.0.get()) }, 0);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Pipe([i32; 2]);
+
+impl Pipe {
+    fn new() -> Pipe {
+        let mut ends = [0; 2];
+        // SAFETY: writes two descriptors, which are ours.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+        Pipe(ends)
+    }
+
+    fn read(self) {
+        let mut byte = 0_u8;
+        // SAFETY: reads one byte, which is ours.
+        let count = unsafe { libc::read(self.0[0], (&raw mut byte).cast(), 1) };
+        assert_eq!(count, 1, "{}", std::io::Error::last_os_error());
+    }
+
+    fn write(self) {
+        // SAFETY: writes one byte.
+        assert_eq!(unsafe { libc::write(self.0[1], [0_u8].as_ptr().cast(), 1) }, 1);
+    }
+
+    /// Waits until it can be read, with a time-out that is far away; what `poll` returned.
+    fn poll(self) -> i32 {
+        let mut wanted = libc::pollfd { fd: self.0[0], events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, which is ours.
+        unsafe { libc::poll(&mut wanted, 1, 60_000) }
+    }
+}
+
+static ENTERED: AtomicU32 = AtomicU32::new(0);
+
+/// Blocks `count` goroutines with `block`, more than there may be machines, and then makes
+/// runnable who frees them with `free`.
+fn block_all(
+    count: usize,
+    block: impl Fn(usize) + Copy + Send + 'static,
+    free: impl FnOnce() + Send + 'static,
+) {
+    let blocked: Vec<_> = (0..count)
+        .map(|i| {
+            go(move || {
+                ENTERED.fetch_add(1, SeqCst);
+                block(i);
+            })
+        })
+        .collect();
+    while ENTERED.load(SeqCst) < 3 {
+        std::thread::yield_now();
+    }
+    // From a plain thread: behind all of them in the queue.
+    go(free).join().unwrap();
+    blocked.into_iter().for_each(|b| b.join().unwrap());
+    let seen = runtime::preemptions();
+    assert!(seen.forced > 0, "{seen:?}");
+    assert_eq!(runtime::counters().machines, 3);
+}
+
+#[test]
+fn in_semaphores_and_pipes() {
+    in_child("procs=2,maxthreads=3", "limit::in_semaphores_and_pipes", || {
+        let semaphore: &'static Semaphore = Box::leak(Box::new(Semaphore::new()));
+        let pipe = Pipe::new();
+        let block =
+            move |i: usize| if i.is_multiple_of(2) { semaphore.wait() } else { pipe.read() };
+        block_all(24, block, move || (0..12).for_each(|_| (semaphore.post(), pipe.write()).0));
+    });
+}
+
+#[test]
+fn in_pipes_alone() {
+    in_child("procs=1,maxthreads=3", "limit::in_pipes_alone", || {
+        let pipe = Pipe::new();
+        block_all(12, move |_| pipe.read(), move || (0..12).for_each(|_| pipe.write()));
+    });
+}
+
+#[test]
+fn in_declared_calls() {
+    in_child("procs=2,maxthreads=3", "limit::in_declared_calls", || {
+        let pipe = Pipe::new();
+        let block = move |_| blocking(|| pipe.read());
+        block_all(12, block, move || (0..12).for_each(|_| pipe.write()));
+    });
+}
+
+/// A call with a time-out would return EINTR, so it is not interrupted while a machine is to be had
+/// whose call restarts.
+#[test]
+fn a_futex_without_a_time_out_is_interrupted_first() {
+    in_child(
+        "procs=2,maxthreads=3",
+        "limit::a_futex_without_a_time_out_is_interrupted_first",
+        || {
+            let semaphore: &'static Semaphore = Box::leak(Box::new(Semaphore::new()));
+            let pipe = Pipe::new();
+            let block = move |i| {
+                if i == 0 { semaphore.wait() } else { assert_eq!(pipe.poll(), 1) }
+            };
+            block_all(3, block, move || {
+                semaphore.post();
+                pipe.write();
+            });
+        },
+    );
+}
+
+#[test]
+fn in_a_mutex_of_stds_whose_holder_is_stopped() {
+    in_child(
+        "procs=2,maxthreads=3,slice=100us",
+        "limit::in_a_mutex_of_stds_whose_holder_is_stopped",
+        || {
+            static SUM: Mutex<u64> = Mutex::new(0);
+            static STOP: AtomicBool = AtomicBool::new(false);
+            run(|| {
+                // So that there is always somebody to stop the holder for.
+                let hog = || {
+                    while !STOP.load(SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                };
+                let hogs: Vec<_> = (0..3).map(|_| go(hog)).collect();
+                let holders: Vec<_> = (0..20)
+                    .map(|_| {
+                        go(|| {
+                            for _ in 0..10 {
+                                let mut sum = SUM.lock().unwrap();
+                                let before = runtime::preemptions().in_place;
+                                // Until somebody was stopped: the holder, most likely.
+                                while runtime::preemptions().in_place == before {
+                                    std::hint::spin_loop();
+                                }
+                                *sum += 1;
+                            }
+                        })
+                    })
+                    .collect();
+                holders.into_iter().for_each(|h| h.join().unwrap());
+                STOP.store(true, SeqCst);
+                hogs.into_iter().for_each(|h| h.join().unwrap());
+            });
+            assert_eq!(*SUM.lock().unwrap(), 200);
+            let (counts, seen) = (runtime::counters(), runtime::preemptions());
+            assert!(counts.futex_waits > 0 && seen.in_place >= 200, "{counts:?} {seen:?}");
+        },
+    );
+}

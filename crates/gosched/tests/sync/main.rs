@@ -1,0 +1,5 @@
+//! The facade's locks, groups and contexts: the target of the public interface compiles and does
+//! what it says, and the examples show what they say.
+
+mod api;
+mod demos;

@@ -1,0 +1,93 @@
+//! What the numbers say: one function for each question, from summaries to sentences.
+//!
+//! Each expects something, as the theory has it, and looks whether the numbers show it; if not,
+//! it says so. The thresholds are wide: they tell an effect from its absence, not its size.
+
+use crate::summary::Summary;
+use crate::text::{count, ms};
+use serde::Serialize;
+
+mod queueing;
+
+mod stopping;
+
+mod yielding;
+
+mod sleeping;
+
+mod blocking;
+
+mod lateness;
+
+mod processors;
+
+/// A question and what the numbers answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What is asked.
+    pub question: String,
+    /// Whether the numbers show what they should.
+    pub as_expected: bool,
+    /// The answer, sentence by sentence.
+    pub answer: Vec<String>,
+}
+
+impl Finding {
+    fn expected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+        Finding { question: question.to_owned(), as_expected: true, answer: answer.into() }
+    }
+
+    fn unexpected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+        Finding { question: question.to_owned(), as_expected: false, answer: answer.into() }
+    }
+}
+
+/// The cells that have numbers, and the machine they ran on.
+struct Cells<'run> {
+    all: &'run [Summary],
+    cpus: usize,
+}
+
+impl<'run> Cells<'run> {
+    /// Those of one variant, in the order of their processors.
+    fn of(&self, variant: &str) -> Vec<&'run Summary> {
+        let mut cells: Vec<_> = self.all.iter().filter(|cell| cell.variant == variant).collect();
+        cells.sort_by_key(|cell| cell.procs);
+        cells
+    }
+
+    fn on(&self, variant: &str, procs: usize) -> Option<&'run Summary> {
+        self.of(variant).into_iter().find(|cell| cell.procs == procs)
+    }
+
+    /// Two variants on the fewest processors on which both have numbers.
+    fn pair(&self, one: &str, other: &str) -> Option<(&'run Summary, &'run Summary)> {
+        self.of(one).into_iter().find_map(|cell| Some((cell, self.on(other, cell.procs)?)))
+    }
+}
+
+/// Every question that the numbers can answer.
+pub(crate) fn all(summaries: &[Summary], cpus: usize) -> Vec<Finding> {
+    let cells = Cells { all: summaries, cpus };
+    let mut findings = queueing::findings(&cells);
+    findings.extend(stopping::findings(&cells));
+    findings.extend(yielding::finding(&cells));
+    findings.extend(sleeping::finding(&cells));
+    findings.extend(blocking::findings(&cells));
+    findings.extend(lateness::findings(&cells));
+    findings.extend(processors::finding(&cells));
+    findings
+}
+
+/// What the machine gave to a cell: next to other programs it is less than the cell lasted.
+fn cpu_time(cell: &Summary) -> String {
+    format!(
+        "the process used {} ms of CPU time in {} ms on {}",
+        ms(cell.cpu_ns),
+        ms(cell.elapsed_ns),
+        count(cell.procs, "processor"),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! Experiments that show what the scheduler does, and explain it from the numbers they made.
+//!
+//! There is one so far, schedule forensics: many goroutines with the same few milliseconds of work
+//! each, in several [variants](VARIANTS) and on several numbers of processors. Beside them a probe
+//! goroutine sleeps 1 ms again and again and records how late it wakes.
+//!
+//! Layer: beside `http`; uses only what the facade offers to everybody. Unsafe: none.
+//!
+//! A run goes through the modules from top to bottom:
+//!
+//! ```text
+//! Plan -> Cell (one variant on one number of processors)
+//!      -> a child process each: cell::measure -> Measured, as JSON on its standard output
+//!      -> Summary (stats) -> findings -> tables, NOTES.md, plots, results.json
+//! ```
+//!
+//! Invariants
+//! * I1. A cell has a process of its own, so that no cell runs with what another left behind.
+//! * I2. What comes out of a child is checked ([`Measured::check`]) before anything uses it.
+//! * I3. A finding is a function of the numbers, and says so when they don't show what is expected.
+#![forbid(unsafe_code)]
+
+mod plan;
+mod variant;
+
+mod cell;
+mod cpu_time;
+mod probe;
+mod task;
+mod work;
+
+mod record;
+
+mod child;
+mod run;
+
+mod stats;
+mod summary;
+
+mod findings;
+
+mod notes;
+mod plot;
+mod report;
+mod table;
+mod text;
+
+pub use cell::measure;
+pub use findings::Finding;
+pub use plan::{Plan, cpus, default_procs};
+pub use record::{Cell, Counts, Measured, Sample, Task};
+pub use report::{CellResult, Document, write};
+pub use run::{Failure, Progress, Run, run};
+pub use stats::{Line, Quantiles};
+pub use summary::Summary;
+pub use text::terminal;
+pub use variant::{VARIANTS, Variant};
+
+#[cfg(test)]
+mod synthetic;

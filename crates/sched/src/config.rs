@@ -1,0 +1,297 @@
+//! Settings: one table for `GOSCHED=key=value,...` and [`Config`].
+
+use crate::fleet;
+use crate::scheduler::{PROCS_MAX, num_cpu};
+use gosched_fiber::host::Access;
+use gosched_fiber::stack::Class;
+use gosched_fiber::tls::Kind;
+use std::fmt;
+
+/// Where goroutines' thread-locals live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tls {
+    /// Each goroutine has its own. The default, and what makes `go` a safe function.
+    #[default]
+    Own,
+    /// Those of whatever thread runs it. Cheaper, and not sound: only for programs known to keep no
+    /// reference to a thread-local across a wait.
+    Shared,
+}
+
+/// Every key of `GOSCHED`, with what it does: the one table.
+const KEYS: &[(&str, &str)] = &[
+    ("procs", "number of processors; GOMAXPROCS says the same"),
+    ("tls", "own, shared, threads, deadthread or syscall"),
+    ("stack", "default stack size, e.g. 256k"),
+    ("schedtrace", "print the scheduler's state every N ms"),
+    ("scheddetail", "with schedtrace: every G, M and P"),
+    ("asyncpreemptoff", "1: never stop goroutines by signal"),
+    ("slice", "time slice, e.g. 10ms, or off"),
+    ("maxthreads", "most threads there may be"),
+    ("numa", "0: take no notice of NUMA nodes"),
+    ("updatemaxprocs", "0: don't follow quota changes"),
+    ("containermaxprocs", "0: take no notice of cgroup quotas"),
+    ("traceback", "none, single, all"),
+    ("panic", "abort: a panic in a goroutine ends the process"),
+    ("unguarded", "1: accept stacks without guard pages"),
+    ("chaos", "seed: randomise queues and preemption"),
+];
+
+/// Keys of the table that this version acts on.
+const ACTIVE: &[&str] =
+    &["procs", "tls", "stack", "maxthreads", "panic", "unguarded", "asyncpreemptoff", "slice"];
+
+/// A goroutine's time slice. Go's.
+const SLICE_NS: u64 = 10_000_000;
+/// A shorter one would be spent on switching.
+const SLICE_MIN_NS: u64 = 100_000;
+
+/// How the runtime is to start. For the binary's author; a library leaves it alone.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    procs: Option<usize>,
+    tls: Option<TlsSetting>,
+    stack_bytes: Option<usize>,
+    slice_ns: Option<u64>,
+    async_preempt_off: Option<bool>,
+    threads_max: Option<u32>,
+}
+
+/// What `tls` may be; the last three are for tests and emergencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TlsSetting {
+    Own,
+    Shared,
+    Threads,
+    DeadThread,
+    Syscall,
+}
+
+impl TlsSetting {
+    pub(crate) fn kind(self) -> (Option<Kind>, Option<Access>) {
+        match self {
+            TlsSetting::Own => (None, None),
+            TlsSetting::Shared => (Some(Kind::Shared), None),
+            TlsSetting::Threads => (Some(Kind::Threads), None),
+            TlsSetting::DeadThread => (Some(Kind::DeadThread), None),
+            TlsSetting::Syscall => (None, Some(Access::SystemCalls)),
+        }
+    }
+}
+
+/// The settings that hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Settled {
+    pub(crate) procs: usize,
+    pub(crate) tls: TlsSetting,
+    pub(crate) class: Class,
+    pub(crate) shares_tls: bool,
+    pub(crate) panic_aborts: bool,
+    pub(crate) slice_ns: u64,
+    pub(crate) async_preempt: bool,
+    /// Most machines there may be.
+    pub(crate) threads_max: u32,
+}
+
+/// The runtime has started before, with other settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError(());
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the runtime has started already; call Config::start first in main, before any \
+             goroutine",
+        )
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Defaults.
+    #[must_use]
+    pub fn new() -> Config {
+        Config::default()
+    }
+
+    /// How many goroutines run at once; 0 means the default.
+    #[must_use]
+    pub fn procs(mut self, procs: usize) -> Config {
+        self.procs = (procs > 0).then_some(procs);
+        self
+    }
+
+    /// Bytes of a goroutine's stack; rounded up to a size class.
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Config {
+        self.stack_bytes = Some(bytes);
+        self
+    }
+
+    /// Most threads that run goroutines, blocked ones included; 0 means the default of 10,000.
+    ///
+    /// Go's `debug.SetMaxThreads`. Goroutines that find every thread blocked wait until one is
+    /// back. If every thread belongs to a goroutine locked to it that waits for its turn, the
+    /// process ends as Go's does.
+    #[must_use]
+    pub fn max_threads(mut self, threads: usize) -> Config {
+        self.threads_max = u32::try_from(threads).ok().filter(|n| *n > 0);
+        self
+    }
+
+    /// Goroutines use the thread-locals of whatever thread runs them.
+    ///
+    /// # Safety
+    /// * No code that runs in goroutines keeps a reference to a thread-local, or a value that is
+    ///   not `Send` because of one, across anything that may wait. The compiler may do so on its
+    ///   own: it caches thread-locals' addresses.
+    #[must_use]
+    pub unsafe fn tls_shared(mut self) -> Config {
+        self.tls = Some(TlsSetting::Shared);
+        self
+    }
+
+    /// How long a goroutine computes before others get their turn; at least 100 us.
+    #[must_use]
+    pub fn slice(mut self, slice: std::time::Duration) -> Config {
+        self.slice_ns = Some(crate::wait::nanoseconds(slice).max(SLICE_MIN_NS));
+        self
+    }
+
+    /// Whether computing goroutines are stopped by signal. Off is the world before Go 1.14.
+    #[must_use]
+    pub fn async_preemption(mut self, on: bool) -> Config {
+        self.async_preempt_off = Some(!on);
+        self
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// If it has started before.
+    pub fn start(self) -> Result<(), ConfigError> {
+        if crate::start(self) { Ok(()) } else { Err(ConfigError(())) }
+    }
+
+    /// These settings, the environment's over them, defaults for the rest.
+    pub(crate) fn settle(self) -> Settled {
+        let mut merged = self;
+        let mut panic_aborts = false;
+        if let Some(n) = std::env::var_os("GOMAXPROCS") {
+            match n.to_str().and_then(|s| s.trim().parse::<usize>().ok()).filter(|n| *n > 0) {
+                Some(n) => merged.procs = Some(n),
+                None => warn(format_args!(
+                    "GOMAXPROCS={} is not a positive number; using {}",
+                    n.to_string_lossy(),
+                    merged.procs.unwrap_or_else(num_cpu),
+                )),
+            }
+        }
+        let text = std::env::var("GOSCHED").unwrap_or_default();
+        for item in text.split(',').filter(|item| !item.is_empty()) {
+            let (key, value) = item.split_once('=').unwrap_or((item, "1"));
+            merged.apply(key.trim(), value.trim(), &mut panic_aborts);
+        }
+        let bytes = merged.stack_bytes.unwrap_or_else(|| Class::DEFAULT.usable_bytes());
+        let tls = merged.tls.unwrap_or(TlsSetting::Own);
+        Settled {
+            procs: merged.procs.unwrap_or_else(num_cpu).min(PROCS_MAX),
+            tls,
+            class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
+            shares_tls: tls == TlsSetting::Shared,
+            panic_aborts,
+            slice_ns: merged.slice_ns.unwrap_or(SLICE_NS),
+            async_preempt: !merged.async_preempt_off.unwrap_or(false),
+            threads_max: merged.threads_max.unwrap_or(fleet::THREADS_MAX_DEFAULT),
+        }
+    }
+
+    fn apply(&mut self, key: &str, value: &str, panic_aborts: &mut bool) {
+        if !KEYS.iter().any(|(k, _)| *k == key) {
+            return warn(format_args!("GOSCHED: unknown key {key:?}; known are {}", known()));
+        }
+        let understood = match key {
+            "procs" => set(&mut self.procs, value.parse().ok().filter(|n| *n > 0)),
+            "tls" => set(&mut self.tls, parse_tls(value)),
+            "asyncpreemptoff" => set(&mut self.async_preempt_off, parse_switch(value)),
+            "slice" => set(&mut self.slice_ns, parse_slice(value)),
+            "stack" => set(&mut self.stack_bytes, parse_bytes(value)),
+            "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
+            "panic" => {
+                *panic_aborts = value == "abort";
+                value == "abort" || value == "unwind"
+            }
+            "unguarded" => {
+                if value == "1" {
+                    gosched_fiber::stack::choose_guard(gosched_fiber::stack::GuardKind::Canary);
+                }
+                value == "1" || value == "0"
+            }
+            _ => true,
+        };
+        if !understood {
+            warn(format_args!("GOSCHED: {key}={value} is not understood; the default is used"));
+        } else if !ACTIVE.contains(&key) {
+            warn(format_args!("GOSCHED: {key} has no effect in this version"));
+        }
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    let understood = value.is_some();
+    if understood {
+        *place = value;
+    }
+    understood
+}
+
+fn parse_tls(value: &str) -> Option<TlsSetting> {
+    Some(match value {
+        "own" => TlsSetting::Own,
+        "shared" => TlsSetting::Shared,
+        "threads" => TlsSetting::Threads,
+        "deadthread" => TlsSetting::DeadThread,
+        "syscall" => TlsSetting::Syscall,
+        _ => return None,
+    })
+}
+
+fn parse_switch(value: &str) -> Option<bool> {
+    match value {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// `10ms`, `100us`, `off`; not below 100 us.
+fn parse_slice(value: &str) -> Option<u64> {
+    if value == "off" {
+        return Some(u64::MAX);
+    }
+    let (digits, unit) = match value.strip_suffix("us") {
+        Some(digits) => (digits, 1_000),
+        None => (value.strip_suffix("ms")?, 1_000_000),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|ns| *ns >= SLICE_MIN_NS)
+}
+
+/// `4096`, `64k`, `1m`.
+fn parse_bytes(value: &str) -> Option<usize> {
+    let lower = value.to_ascii_lowercase();
+    let (digits, unit) = match lower.strip_suffix('k') {
+        Some(digits) => (digits, 1 << 10),
+        None => lower.strip_suffix('m').map_or((lower.as_str(), 1), |digits| (digits, 1 << 20)),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+fn known() -> String {
+    KEYS.iter().map(|(key, _)| *key).collect::<Vec<_>>().join(", ")
+}
+
+fn warn(message: fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "gosched: {message}");
+}

@@ -1,0 +1,138 @@
+//! What is counted: per processor by its holder, read by anyone.
+
+use crate::scheduler::SCHEDULER;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A count with one writer at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) const fn new() -> Count {
+        Count(AtomicU64::new(0))
+    }
+
+    /// One more. Holder of the processor only: no read-modify-write.
+    #[inline]
+    pub(crate) fn add(&self) {
+        // ORDERING: Relaxed for both; a statistic with one writer.
+        self.0.store(self.0.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// One more, from any thread.
+    pub(crate) fn add_shared(&self) {
+        // ORDERING: Relaxed; a statistic.
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // ORDERING: Relaxed; a statistic.
+        self.0.load(Relaxed)
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// One processor's counts.
+        #[derive(Debug, Default)]
+        pub(crate) struct PerProcessor {
+            $(pub(crate) $name: Count,)+
+        }
+
+        /// Sums over all processors since the start.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)+
+            /// Processors taken from machines in declared blocking calls.
+            pub declared_hand_offs: u64,
+            /// Times that a machine came back from such a call and ran without a processor, until it
+            /// entered the runtime or was stopped.
+            pub runs_without_processor: u64,
+            /// Processors taken from machines that blocked without saying so.
+            pub undeclared_hand_offs: u64,
+            /// Futex waits of goroutines in std's locks and others that go through libc's `syscall`.
+            pub futex_waits: u64,
+            /// `sched_yield` calls that became yields of goroutines.
+            pub libc_yields: u64,
+            /// Collections, see [`gc`](crate::gc).
+            pub collections: u64,
+            /// Times that somebody woke the monitor before its pause was over.
+            pub monitor_calls: u64,
+            /// Looks at files in passing, by machines and the monitor.
+            pub polls: u64,
+            /// Sleeps of idle machines in the poller.
+            pub poll_sleeps: u64,
+            /// Threads that run goroutines or could, now.
+            pub machines: u64,
+        }
+
+        /// What the scheduler has done so far.
+        #[must_use]
+        pub fn counters() -> Counters {
+            let mut sum = Counters::default();
+            for p in SCHEDULER.processors() {
+                $(sum.$name += p.counters.$name.get();)+
+            }
+            sum.declared_hand_offs = SCHEDULER.counts.declared_hand_offs.get();
+            sum.runs_without_processor = SCHEDULER.counts.runs_without_processor.get();
+            sum.undeclared_hand_offs = SCHEDULER.counts.undeclared_hand_offs.get();
+            sum.futex_waits = SCHEDULER.counts.futex_waits.get();
+            sum.libc_yields = SCHEDULER.counts.libc_yields.get();
+            sum.collections = SCHEDULER.counts.collections.get();
+            sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
+            (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
+            sum.machines = u64::from(crate::fleet::live());
+            sum
+        }
+    };
+}
+
+/// Counts that belong to no processor.
+#[derive(Debug)]
+pub(crate) struct Global {
+    pub(crate) declared_hand_offs: Count,
+    pub(crate) undeclared_hand_offs: Count,
+    pub(crate) runs_without_processor: Count,
+    pub(crate) futex_waits: Count,
+    pub(crate) libc_yields: Count,
+    pub(crate) collections: Count,
+    pub(crate) monitor_calls: Count,
+}
+
+impl Global {
+    pub(crate) const fn new() -> Global {
+        Global {
+            declared_hand_offs: Count::new(),
+            undeclared_hand_offs: Count::new(),
+            runs_without_processor: Count::new(),
+            futex_waits: Count::new(),
+            libc_yields: Count::new(),
+            collections: Count::new(),
+            monitor_calls: Count::new(),
+        }
+    }
+}
+
+counters! {
+    /// Goroutines made.
+    created,
+    /// Goroutines ended.
+    ended,
+    /// Switches from goroutine to goroutine without the scheduler's stack.
+    direct_switches,
+    /// Goroutines that began on the stack of one that had just ended.
+    runs_in_place,
+    /// Rounds of the scheduler's loop that found a goroutine.
+    scheduled,
+    /// Goroutines stolen from other processors' rings (the first of each half).
+    steals,
+    /// Goroutines stolen from other processors' next slot.
+    next_steals,
+    /// Local queues that overflowed.
+    overflows,
+    /// First runs that had to wait for a stack and thread-local block.
+    fiber_waits,
+    /// Timers fired.
+    timers,
+}

@@ -1,0 +1,318 @@
+//! Machines without work: how they sleep, and who wakes them.
+//!
+//! The protocol, its proof and its model are in `gosched-protocol`'s `Searchers` and `Bell`. Here
+//! are the queues that are looked at, and the threads that sleep.
+//!
+//! Invariants
+//! * I1. A machine that has put its processor among the idle looks at every queue once more before
+//!   it sleeps, whether it searched or not.
+//! * I2. If a processor is idle, some machine sleeps in the poller with its bell announced, or
+//!   searches, or has yet to look again by I1. So a plain thread needs to ring one bell only.
+
+use crate::history::{self, Kind};
+use crate::machine::Machine;
+use crate::plant::{self, Wake};
+use crate::processor::Processor;
+use crate::scheduler::{Overslept, SCHEDULER};
+use crate::{deadlock, fleet, monitor, netpoll, threads};
+use gosched_base::os;
+use gosched_poll::Wait;
+use std::sync::atomic::{
+    Ordering::{AcqRel, Relaxed, Release, SeqCst},
+    compiler_fence, fence,
+};
+use std::time::Duration;
+
+/// So many machines sleep for as long as it takes; more than that end after a while.
+const SLEEPERS_KEPT: u32 = 8;
+/// How long a machine beyond that number sleeps. Long against what a new thread costs (50 us).
+const SLEEP_MAX: Duration = Duration::from_secs(3);
+
+/// Wakes a machine for work that was just published, if a processor is idle and nobody searches.
+///
+/// Go's `wakep`. Inside the runtime.
+#[inline]
+pub(crate) fn wake_one() {
+    history::anyone(Kind::Considered, 0);
+    // ORDERING: pairs with `look_again` (edge `idle-fence`): with no idle processor in sight,
+    // whoever goes idle later sees the work.
+    fence(SeqCst);
+    wake_after_fence();
+}
+
+/// As [`wake_one_for`], for work that was published by a swap: `Owner::push_next`. What that displaced
+/// into the ring was in sight all the time.
+///
+/// On x86 a read-modify-write is a full fence (Intel SDM volume 3, 9.2.5: locked instructions have
+/// a total order, and neither loads nor stores are reordered with them), and a second one costs as
+/// much as the first, 5 ns. The compiler must still be told.
+#[inline]
+pub(crate) fn wake_one_after_swap(wake: Wake) {
+    if plant::forgets(wake) {
+        return;
+    }
+    history::anyone(Kind::Considered, 0);
+    if cfg!(target_arch = "x86_64") {
+        // ORDERING: as in `wake_one`, together with the swap.
+        compiler_fence(SeqCst);
+    } else {
+        // ORDERING: as in `wake_one`.
+        fence(SeqCst);
+    }
+    wake_after_fence();
+}
+
+#[inline]
+fn wake_after_fence() {
+    if SCHEDULER.idle_count() > 0 && SCHEDULER.searchers.summon() {
+        start_searcher();
+    }
+}
+
+/// As [`wake_one`], unless a test has planted that this wake is forgotten.
+#[inline]
+pub(crate) fn wake_one_for(wake: Wake) {
+    if !plant::forgets(wake) {
+        wake_one();
+    }
+}
+
+/// The caller has raised the count of searchers for the machine that this wakes.
+#[cold]
+fn start_searcher() {
+    // Without an idle processor everybody is busy, and looks again before going idle (I1).
+    if let Some(p) = SCHEDULER.take_idle_or_call_off() {
+        start_searcher_on(p);
+    }
+}
+
+/// Finds a machine for `p`; the caller has counted it among the searchers.
+pub(crate) fn start_searcher_on(p: &'static Processor) {
+    match SCHEDULER.take_sleeping() {
+        Some(machine) => {
+            machine.is_searching.set(true);
+            machine.hand_over(p);
+        }
+        None => fleet::order_machine(p),
+    }
+    fleet::want_spare();
+}
+
+/// For whoever put a processor among the idle without being a machine that looks again (I1).
+pub(crate) fn recheck_after_release() {
+    // ORDERING: pairs with `summon` (edge `idle-fence`).
+    fence(SeqCst);
+    if is_work_in_sight() || !SCHEDULER.is_polled() {
+        wake_one();
+    }
+    history::done_outside();
+}
+
+/// As [`wake_one`], from a plain thread: no lock. The poller sleeps if anyone does (I2).
+pub(crate) fn wake_one_from_outside() {
+    if !wake_poller() && SCHEDULER.idle_count() == 0 {
+        monitor::look_for_urgent();
+    }
+    history::done_outside();
+}
+
+/// Wakes the machine in the poller for work that was just published; false if nobody sleeps there,
+/// or it was woken before.
+pub(crate) fn wake_poller() -> bool {
+    plant::forgets(Wake::Bell) || ring()
+}
+
+/// Rings the poller's bell, if nobody has; whether there was somebody to ring for.
+fn ring() -> bool {
+    history::anyone(Kind::Ringing, 0);
+    let is_claimed = SCHEDULER.poller_bell.claim();
+    if is_claimed {
+        SCHEDULER.poller().ring();
+    }
+    history::anyone(Kind::Rung, u32::from(is_claimed));
+    is_claimed
+}
+
+/// Gives the poller's sleeper an earlier deadline.
+pub(crate) fn poll_no_later_than(when: u64) {
+    // ORDERING: the fence pairs with the one in `poll` (Bell's `announce`): either the sleeper
+    // sees the timer, or it is seen here asleep with its deadline.
+    fence(SeqCst);
+    if !SCHEDULER.poller_bell.is_announced() {
+        return monitor::look_no_later_than(when);
+    }
+    if SCHEDULER.polls_until.load(Relaxed) > when {
+        ring();
+    }
+}
+
+/// Binds a processor to the machine.
+pub(crate) fn acquire(machine: &'static Machine, p: &'static Processor) {
+    history::processor(Kind::Acquired, p);
+    machine.set_processor(Some(p));
+    p.set_machine(Some(machine));
+    monitor::note_busy();
+}
+
+/// Unbinds it and puts it among the idle.
+pub(crate) fn release(machine: &'static Machine, p: &'static Processor) {
+    machine.set_processor(None);
+    p.set_machine(None);
+    SCHEDULER.give_idle(p);
+}
+
+/// The machine found nothing: it gives its processor up and sleeps, unless a last look finds work.
+pub(crate) fn release_and_sleep(machine: &'static Machine, p: &'static Processor) {
+    release(machine, p);
+    threads::processor_is_idle();
+    look_again(machine);
+    if machine.processor().is_none() {
+        wait_for_processor(machine);
+    }
+}
+
+/// I1. With work in sight, and a processor still idle, the machine searches again.
+fn look_again(machine: &'static Machine) {
+    if machine.is_searching.replace(false) {
+        SCHEDULER.searchers.give_up();
+    } else {
+        SCHEDULER.searchers.sit_out();
+    }
+    if is_work_in_sight() {
+        take_processor_to_search(machine);
+    }
+}
+
+/// Takes a processor that waits for a machine, or an idle one, if there is any.
+pub(crate) fn take_processor_to_search(machine: &'static Machine) {
+    // One in an order counts among the searchers already.
+    let p = fleet::take_order().or_else(|| {
+        let idle = SCHEDULER.take_idle()?;
+        SCHEDULER.searchers.join_for_sure();
+        Some(idle)
+    });
+    if let Some(p) = p {
+        machine.is_searching.set(true);
+        acquire(machine, p);
+    }
+}
+
+pub(crate) fn is_work_in_sight() -> bool {
+    !SCHEDULER.global.is_empty()
+        || !SCHEDULER.injected.is_empty()
+        || SCHEDULER.all_processors().any(|p| !p.ring.is_empty() || !p.urgent.is_empty())
+}
+
+/// Sleeps until the machine has a processor again: in the poller, if nobody else is there, else on
+/// its parker.
+pub(crate) fn wait_for_processor(machine: &'static Machine) {
+    // ORDERING: AcqRel pairs with the Release in `poll`; the poller has one user at a time.
+    if !SCHEDULER.polling.swap(true, AcqRel) {
+        poll(machine);
+        if machine.processor().is_some() {
+            return;
+        }
+        // All processors are busy: their machines look at queues and timers, and the next one to
+        // go idle polls. The monitor stands in where they block.
+        monitor::look_no_later_than(next_deadline());
+    }
+    if !sleep_until_needed(machine) {
+        machine.is_ending.set(true);
+        return;
+    }
+    match machine.take_handed() {
+        Some(p) => acquire(machine, p),
+        // Only `hand_over` wakes this parker.
+        None => gosched_base::rt_abort!("m{}: woken without a processor", machine.id),
+    }
+}
+
+/// Ends the sleeping machines that would end after a while. Not inside the runtime.
+pub(crate) fn end_idle_machines() {
+    while let Some(machine) = SCHEDULER.take_surplus_sleeper(SLEEPERS_KEPT) {
+        machine.is_dismissed.set(true);
+        machine.parker.wake();
+    }
+}
+
+/// Sleeps until somebody hands a processor over. False: for too long, and there are others; the
+/// machine ends.
+fn sleep_until_needed(machine: &'static Machine) -> bool {
+    history::machine(Kind::Sleep, machine, 0);
+    let sleepers = SCHEDULER.give_sleeping(machine);
+    fleet::machine_sleeps();
+    deadlock::machine_sleeps();
+    if sleepers <= SLEEPERS_KEPT || machine.is_process_main() {
+        machine.parker.sleep();
+        return !machine.is_dismissed.take();
+    }
+    if machine.parker.sleep_for(SLEEP_MAX) {
+        return !machine.is_dismissed.take();
+    }
+    match SCHEDULER.leave_sleeping(machine, SLEEPERS_KEPT) {
+        Overslept::Ends => false,
+        Overslept::Stays | Overslept::Wanted => {
+            machine.parker.sleep();
+            !machine.is_dismissed.take()
+        }
+    }
+}
+
+/// Sleeps in the poller until the next timer, an event or the bell.
+fn poll(machine: &'static Machine) {
+    let until = next_deadline();
+    // ORDERING: Relaxed; `announce` has the fence that orders it, see `poll_no_later_than`.
+    SCHEDULER.polls_until.store(until, Relaxed);
+    SCHEDULER.poller_bell.announce();
+    // Timers armed and work injected before the announcement rang no bell.
+    let must_look =
+        !SCHEDULER.injected.is_empty() || next_deadline() < until || fleet::has_orders();
+    let ready = if must_look {
+        netpoll::Ready::new()
+    } else {
+        history::machine(Kind::Sleep, machine, history::SLEEP_IN_POLLER);
+        let ready = match until {
+            u64::MAX => deadlock::sleep_for_ever(),
+            _ => netpoll::poll(wait_until(until)),
+        };
+        history::machine(Kind::Awake, machine, 0);
+        ready
+    };
+    SCHEDULER.poller_bell.withdraw();
+    history::machine(Kind::PollEnd, machine, 0);
+    // ORDERING: Release pairs with `wait_for_processor`.
+    SCHEDULER.polling.store(false, Release);
+    take_processor_to_search(machine);
+    match machine.processor() {
+        Some(p) => netpoll::place_first(p, ready),
+        None => netpoll::place_without_processor(ready),
+    }
+}
+
+fn wait_until(deadline: u64) -> Wait {
+    match deadline.saturating_sub(os::monotonic_ns()) {
+        0 => Wait::Never,
+        ns => Wait::For(Duration::from_nanos(ns)),
+    }
+}
+
+/// The earliest timer of all processors; `u64::MAX` if there is none.
+pub(crate) fn next_deadline() -> u64 {
+    SCHEDULER.all_processors().map(|p| p.timers.next_deadline()).min().unwrap_or(u64::MAX)
+}
+
+/// At the start: a machine that makes I2 hold from then on. Until it is started it counts as a
+/// searcher, so that nobody else starts one.
+pub(crate) struct FirstPoller(());
+
+impl FirstPoller {
+    pub(crate) fn hold_back() -> FirstPoller {
+        SCHEDULER.searchers.join_for_sure();
+        FirstPoller(())
+    }
+
+    /// With a single processor that is in use there is nobody to start.
+    pub(crate) fn start(self) {
+        start_searcher();
+    }
+}

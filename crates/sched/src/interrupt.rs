@@ -1,0 +1,109 @@
+//! Interrupting blocked system calls: the last resort.
+//!
+//! Every machine there may be is blocked, goroutines are runnable, one of them perhaps the one that
+//! all the others wait for, and no processor has a machine. Then one machine's call is ended by a
+//! signal; its goroutine goes to the end of the queue and repeats the call when it has its turn.
+//!
+//! Not every call repeats itself: those with a time-out return EINTR to user code (see
+//! [`preempt`]). Hence the order: first more machines, which the starter sees to and which is given
+//! time; then a machine in a futex without a time-out, since that call restarts; then any other.
+//!
+//! A goroutine that has forbidden to be stopped is interrupted as well: it waits, for a lock of the
+//! loader perhaps, and holds nothing longer than it would have done anyway.
+
+use crate::machine::Machine;
+use crate::monitor::Noted;
+use crate::scheduler::SCHEDULER;
+use crate::{fleet, idle, preempt};
+
+/// How long processors wait for a machine before a call is interrupted, when there may be no more
+/// machines; and between two interruptions.
+const AT_LIMIT_NS: u64 = 1_000_000;
+/// The same when there may be more: making a thread takes 0.1 ms, unless the system refuses or a
+/// lock that it needs is held by code that waits.
+const BELOW_LIMIT_NS: u64 = 20_000_000;
+/// So long a machine has to take its signal before another is asked.
+const ANSWER_NS: u64 = 100_000_000;
+/// Machines looked at for a good one.
+const LOOKS_MAX: u32 = 256;
+
+/// Since when orders have been waiting; 0 if there are none.
+static SINCE: Noted = Noted::new();
+/// The machine that was asked last, by number plus one, and when.
+static ASKED: Noted = Noted::new();
+static ASKED_AT: Noted = Noted::new();
+/// The machine to begin with: others come first the next time.
+static NEXT: Noted = Noted::new();
+
+/// Whether a blocked call can be ended by signal. Not where thread-locals are shared: the goroutine
+/// could go on on this thread only, which would be no more use to others (`preempt::decide`).
+pub(crate) fn can_end_calls() -> bool {
+    preempt::is_on() && SCHEDULER.settled.get().is_some_and(|settled| !settled.shares_tls)
+}
+
+/// Interrupts a call if nothing else helps. Returns whether to look again soon.
+pub(crate) fn as_last_resort(now: u64) -> bool {
+    if !is_stuck() {
+        SINCE.set(0);
+        return false;
+    }
+    let since = SINCE.get();
+    if since == 0 {
+        SINCE.set(now);
+    } else if now.saturating_sub(since) >= patience_ns() && has_answered(now) {
+        SINCE.set(now);
+        if let Some(machine) = choose() {
+            ASKED.set(u64::from(machine.id) + 1);
+            ASKED_AT.set(now);
+            preempt::force(machine);
+        }
+    }
+    true
+}
+
+/// Whether the machine that was asked last has taken the signal: under load it may wait for a CPU.
+fn has_answered(now: u64) -> bool {
+    let Some(number) = ASKED.get().checked_sub(1) else { return true };
+    let waits = SCHEDULER.machine(number as u32).is_some_and(Machine::is_forced_asked);
+    !waits || now.saturating_sub(ASKED_AT.get()) >= ANSWER_NS
+}
+
+/// Processors wait for machines, goroutines for processors, and nobody runs any.
+fn is_stuck() -> bool {
+    can_end_calls()
+        && fleet::has_orders()
+        && SCHEDULER.processors().all(|p| p.machine().is_none())
+        && idle::is_work_in_sight()
+}
+
+fn patience_ns() -> u64 {
+    let limit = SCHEDULER.settled.get().map_or(u32::MAX, |settled| settled.threads_max);
+    if fleet::live() >= limit { AT_LIMIT_NS } else { BELOW_LIMIT_NS }
+}
+
+/// A machine asleep in a futex without a time-out, else one in any other call.
+fn choose() -> Option<&'static Machine> {
+    let all = SCHEDULER.machine_count();
+    let first = (NEXT.get() as u32).min(all);
+    let mut other = None;
+    for number in (first..all).chain(0..first).take(LOOKS_MAX as usize) {
+        let Some(machine) = SCHEDULER.machine(number).filter(|m| m.ownership.is_lost()) else {
+            continue;
+        };
+        let call = machine.eyes.call();
+        machine.eyes.close();
+        let Some(call) = call else { continue };
+        if restarts(call) {
+            NEXT.set(u64::from(number) + 1);
+            return Some(machine);
+        }
+        other = other.or(Some(machine));
+    }
+    NEXT.set(other.map_or(0, |m| u64::from(m.id) + 1));
+    other
+}
+
+/// Whether the call, a number and its arguments, goes on by itself after a signal.
+fn restarts([number, _, _, _, timeout, ..]: [u64; 7]) -> bool {
+    number == libc::SYS_futex as u64 && timeout == 0
+}

@@ -1,0 +1,106 @@
+//! The scheduler: goroutines (G) on machines (M, threads) that hold processors (P).
+//!
+//! Layer: `sched`. Uses `base`, `fiber`, `runq`, `protocol`, `poll`. Knows nothing of channels or
+//! sockets: everything that waits is built on [`block`] and [`Waiter::wake`].
+//!
+//! Reading order: a goroutine is made ([`mod@spawn`]), found ([`find`]), switched to ([`switch`]),
+//! parks ([`mod@park`]) and is made ready, and ends ([`exit`]). A machine without work sleeps
+//! ([`idle`]).
+
+mod alloc;
+mod attention;
+mod blocking;
+mod cancel;
+mod collect;
+mod config;
+mod contention;
+mod counters;
+mod critical;
+mod current;
+mod deadlock;
+mod dump;
+mod exit;
+mod find;
+mod fleet;
+mod forked;
+mod freeze;
+mod futex_queue;
+mod goroutine;
+mod histogram;
+mod history;
+mod identity;
+mod idle;
+mod interpose;
+mod interrupt;
+mod jumps;
+mod last_spare;
+mod libc_threads;
+mod limiter;
+mod locked;
+mod machine;
+mod main_goroutine;
+mod monitor;
+mod names;
+mod netpoll;
+mod no_preempt;
+mod observe;
+mod panic;
+mod park;
+mod plant;
+mod preempt;
+mod processor;
+mod reason;
+mod scheduler;
+mod signal_mask;
+mod slab;
+mod spawn;
+mod start;
+mod steal;
+mod switch;
+mod task;
+mod threads;
+mod timer;
+mod transition;
+mod wait;
+mod warm;
+mod world;
+mod yields;
+
+pub use alloc::Alloc;
+pub use attention::safepoint;
+pub use blocking::blocking;
+pub use cancel::{Cancellation, Cancels, block_unless};
+pub use collect::gc;
+pub use config::{Config, ConfigError, Tls};
+pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
+pub use counters::{Counters, counters};
+pub use critical::Critical;
+#[doc(hidden)]
+pub use current::is_in_runtime;
+pub use current::{goroutine_id, is_goroutine};
+pub use dump::dump;
+pub use goroutine::GoroutineId;
+#[cfg(feature = "history")]
+#[doc(hidden)]
+pub use history::check_history;
+#[cfg(any(test, feature = "history"))]
+#[doc(hidden)]
+pub use history::{Broken, Summary};
+pub use limiter::Limiter;
+pub use locked::{lock_os_thread, unlock_os_thread};
+pub use main_goroutine::{run, run_main};
+pub use netpoll::{Direction, PollFd};
+pub use no_preempt::NoPreempt;
+pub use panic::panics;
+pub use preempt::{Preemptions, preemptions};
+pub use reason::WaitReason;
+pub use scheduler::{num_cpu, num_goroutine, procs};
+pub use spawn::{SpawnError, SpawnOptions, spawn};
+pub use start::start;
+pub use task::{JoinCtxError, JoinHandle, Thread};
+pub use timer::{AfterFunc, after_func, sleep, sleep_until};
+pub use wait::{Waiter, block, block_until, park, park_until};
+#[doc(hidden)]
+pub use world::pause_world;
+pub use world::{WorldStops, set_procs, world_stops};
+pub use yields::{gosched, yield_now};

@@ -1,0 +1,301 @@
+//! The monitor: a thread that sees to it that nothing can block or starve the processors.
+//!
+//! Go's `sysmon`. It holds no processor, allocates nothing, formats nothing and takes only leaf
+//! locks of the runtime.
+//!
+//! Each round: due timers are run, and files looked at, if no machine does; processors of machines
+//! that are in a declared call for two looks, or asleep in the kernel undeclared, are handed to
+//! other machines.
+//!
+//! Rounds come every 20 us at first. After 50 rounds in which there was nothing to do the pause
+//! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. When all processors
+//! have been idle for a while the monitor sleeps until one is not.
+
+mod network;
+mod placing;
+mod retake;
+
+pub(crate) use placing::SliceWatch;
+pub(crate) use retake::{Watch, take_if_asleep};
+
+use crate::scheduler::SCHEDULER;
+use crate::start::block_signals;
+use crate::{idle, interrupt, netpoll, start, world};
+use gosched_base::{Lock, Parker, os};
+use gosched_protocol::Bell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+const PAUSE_MIN_NS: u64 = 20_000;
+const PAUSE_MAX_NS: u64 = 10_000_000;
+/// The longest pause while goroutines wait for a processor that may be blocked.
+const PAUSE_WANTED_NS: u64 = 1_000_000;
+/// The pause before a look that somebody waits for.
+const PAUSE_PENDING_NS: u64 = 50_000;
+/// Rounds without result before the pause grows.
+const PATIENCE: u32 = 50;
+/// How long all processors have been idle before the deep sleep.
+const IDLE_FOR_NS: u64 = 100_000_000;
+/// A round that came this much too late says that the whole process was stopped; what it would see
+/// means nothing.
+const SLEPT_TOO_LONG_NS: u64 = 20_000_000;
+
+/// One revoker at a time: this thread, or whoever stops the world.
+pub(crate) static REVOKER: Lock<()> = Lock::new(());
+static BELL: Bell = Bell::new();
+static PARKER: Parker = Parker::new();
+/// Whether the monitor's pause is long.
+static IS_SLOW: AtomicBool = AtomicBool::new(false);
+/// When the monitor will look again at the latest.
+static NEXT_LOOK: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Ends the monitor's pause. Not for the monitor itself: it would never pause again, and with its
+/// short slice take the CPU from whoever it waits for.
+fn call() {
+    SCHEDULER.counts.monitor_calls.add_shared();
+    PARKER.wake();
+}
+
+/// A number that only the monitor touches, in a record that others share.
+#[derive(Debug, Default)]
+pub(crate) struct Noted(AtomicU64);
+
+impl Noted {
+    pub(crate) const fn new() -> Noted {
+        Noted(AtomicU64::new(0))
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // ORDERING: Relaxed; only the monitor touches it.
+        self.0.load(Relaxed)
+    }
+
+    pub(crate) fn set(&self, n: u64) {
+        // ORDERING: Relaxed; as above.
+        self.0.store(n, Relaxed);
+    }
+
+    fn replace(&self, n: u64) -> u64 {
+        let before = self.get();
+        self.set(n);
+        before
+    }
+}
+
+/// A processor is busy that may have been idle: the monitor must not be in its deep sleep. With all
+/// of them busy nobody sleeps in the poller for the timers; if their machines block undeclared now,
+/// a monitor that has slowed down must still be there in time.
+#[inline]
+pub(crate) fn note_busy() {
+    if BELL.claim() {
+        call();
+    } else if SCHEDULER.idle_count() == 0 && is_slow() {
+        stand_by_for_timers();
+    }
+}
+
+/// Due timers have just been run by a machine that was woken for them.
+#[inline]
+pub(crate) fn note_timers_run() {
+    if SCHEDULER.idle_count() == 0 && is_slow() {
+        stand_by_for_timers();
+    }
+}
+
+/// A timer that is due already is run by whoever has just become busy.
+#[cold]
+fn stand_by_for_timers() {
+    let next = idle::next_deadline();
+    if next != u64::MAX && next > os::monotonic_ns() {
+        look_no_later_than(next);
+    }
+}
+
+fn is_slow() -> bool {
+    // ORDERING: Relaxed; a late look is late by one pause.
+    IS_SLOW.load(Relaxed)
+}
+
+/// A declared call has begun while others wait for the processor: a monitor that has slowed down
+/// must not be what they wait for.
+#[inline]
+pub(crate) fn note_call(work_waits: bool) {
+    // ORDERING: Relaxed for both; a late look is late by one pause.
+    if work_waits && is_slow() && IS_SLOW.swap(false, Relaxed) {
+        call();
+    }
+}
+
+/// A plain thread has made a goroutine runnable while every processor is busy.
+pub(crate) fn look_for_urgent() {
+    call();
+}
+
+/// A timer was armed that no machine in the poller waits for.
+pub(crate) fn look_no_later_than(when: u64) {
+    // ORDERING: Relaxed; a late look is late by one pause, 10 ms at most.
+    if NEXT_LOOK.load(Relaxed) > when {
+        call();
+    }
+}
+
+/// Starts the monitor. Once.
+pub(crate) fn start_thread() -> std::io::Result<()> {
+    SCHEDULER.machine_started();
+    std::thread::Builder::new().name("gosched-monitor".into()).spawn(watch)?;
+    Ok(())
+}
+
+fn watch() {
+    block_signals();
+    be_precise();
+    let mut without = 0;
+    let mut pace = Pace::new();
+    loop {
+        let asked = pace.pause_until();
+        // ORDERING: Relaxed; see `look_no_later_than`.
+        NEXT_LOOK.store(asked, Relaxed);
+        let was_called = PARKER.sleep_until(asked);
+        let now = os::monotonic_ns();
+        if now > asked + SLEPT_TOO_LONG_NS {
+            // What seems asleep may have been stopped like this thread.
+            retake::forget_samples();
+        }
+        pace.was_called = was_called;
+        pace.adapt(round(now, &mut without, was_called));
+        if SCHEDULER.idle_count() == SCHEDULER.procs() {
+            if now - *pace.idle_since.get_or_insert(now) > IDLE_FOR_NS {
+                sleep_deeply();
+                pace = Pace::new();
+            }
+        } else {
+            pace.idle_since = None;
+        }
+    }
+}
+
+/// What a round came to.
+enum Found {
+    /// Nothing to do.
+    Nothing,
+    /// Somebody waits for what the next look may show: it comes soon.
+    Pending,
+    /// A processor changed hands: more of that is likely.
+    HandOff,
+}
+
+/// Everything the monitor sees to. Nothing while the world is stopped: processors are in nobody's
+/// hands then.
+fn round(now: u64, without: &mut u32, was_called: bool) -> Found {
+    let _one_revoker = REVOKER.lock();
+    if world::is_stopping() {
+        return Found::Pending;
+    }
+    let placed =
+        placing::run_due_timers(now) + placing::run_injected(now) + network::run_ready(now);
+    let taken = retake::retake(now);
+    if taken + retake::stop_those_without_processor(without) > 0 {
+        return Found::HandOff;
+    }
+    let pressed = placing::preempt_overdue(now) + placing::press_urgent(now);
+    let is_stuck = interrupt::as_last_resort(now);
+    if placed + pressed > 0 || was_called || is_stuck { Found::Pending } else { Found::Nothing }
+}
+
+/// Timer slack of 1 ns, and a short slice (Linux 6.12), so that the monitor's wake-ups are not
+/// late behind computing threads. Neither needs a privilege; where they are missing it is late.
+fn be_precise() {
+    // SAFETY: no memory is passed.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    // SAFETY: no memory is passed. The nice value of this thread, which it is to keep.
+    let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    let mut attributes =
+        SchedAttributes { size: 48, nice, runtime_ns: 100_000, ..Default::default() };
+    let args = [0, &raw mut attributes as usize, 0, 0, 0, 0];
+    // SAFETY: the kernel reads the attributes, whose size they state.
+    let _ = unsafe { os::syscall(libc::SYS_sched_setattr, args) };
+}
+
+/// `struct sched_attr`, version 0. Policy SCHED_OTHER.
+#[derive(Default)]
+#[repr(C)]
+struct SchedAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// How long the monitor pauses.
+struct Pace {
+    pause: u64,
+    quiet: u32,
+    /// Since when all processors have been idle.
+    idle_since: Option<u64>,
+    /// The next pause only.
+    is_short_once: bool,
+    /// The last pause was ended by somebody. The next one ends with the next timer then, poller or
+    /// not: otherwise whoever comes out of the poller next would have to call again.
+    was_called: bool,
+}
+
+impl Pace {
+    const fn new() -> Pace {
+        Pace {
+            pause: PAUSE_MIN_NS,
+            quiet: 0,
+            idle_since: None,
+            is_short_once: false,
+            was_called: false,
+        }
+    }
+}
+
+impl Pace {
+    /// The end of the pause: a due timer ends it early.
+    fn pause_until(&self) -> u64 {
+        let pause = if self.is_short_once { self.pause.min(PAUSE_PENDING_NS) } else { self.pause };
+        let until = os::monotonic_ns() + pause;
+        if SCHEDULER.is_polled() && !self.was_called {
+            return until;
+        }
+        // One that is due already was seen to.
+        until.min(idle::next_deadline().max(os::monotonic_ns() + PAUSE_MIN_NS))
+    }
+
+    fn adapt(&mut self, found: Found) {
+        self.is_short_once = matches!(found, Found::Pending);
+        match found {
+            Found::HandOff => (self.quiet, self.pause) = (0, PAUSE_MIN_NS),
+            Found::Pending => {}
+            Found::Nothing => self.slow_down(),
+        }
+        // ORDERING: Relaxed; see `note_call`.
+        IS_SLOW.store(self.pause > 4 * PAUSE_MIN_NS, Relaxed);
+    }
+
+    fn slow_down(&mut self) {
+        self.quiet += 1;
+        if self.quiet > PATIENCE {
+            let wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
+                || (netpoll::has_files() && SCHEDULER.idle_count() < SCHEDULER.procs());
+            let longest = if wanted { PAUSE_WANTED_NS } else { PAUSE_MAX_NS };
+            let longest = longest.min(start::slice_ns() / 2).max(PAUSE_MIN_NS);
+            self.pause = (self.pause * 2).min(longest);
+        }
+    }
+}
+
+/// All processors are idle: sleeps until one is not.
+fn sleep_deeply() {
+    BELL.announce();
+    // ORDERING: Relaxed; see `look_no_later_than`.
+    NEXT_LOOK.store(u64::MAX, Relaxed);
+    if SCHEDULER.idle_count() == SCHEDULER.procs() {
+        PARKER.sleep();
+    }
+    BELL.withdraw();
+}

@@ -1,0 +1,229 @@
+//! Waiting for files: goroutines and plain threads that the poller makes runnable.
+//!
+//! Go's `netpoll`. A [`PollFd`] is a file that is registered with the poller, once, for both
+//! directions. Who finds it not ready waits there; whoever polls makes it ready.
+//!
+//! Polled by:
+//! * the machine that sleeps in the poller, see `idle`;
+//! * a machine that finds its own and the global queue empty, in passing, before it steals;
+//! * the monitor, while all processors are busy with goroutines that don't come by.
+//!
+//! Where the woken go is Go 1.27's rule: one for each idle processor to the global queue, the rest
+//! to the own ring; all to the global queue from a machine without a processor.
+
+use crate::goroutine::GRef;
+use crate::machine::Inside;
+use crate::processor::Processor;
+use crate::reason::WaitReason;
+use crate::scheduler::SCHEDULER;
+use crate::wait::{self, Waiter};
+use crate::{idle, park, slab, start, transition};
+use gosched_base::os::Errno;
+use gosched_poll::{Descriptor, Wait};
+use gosched_protocol::Status;
+use gosched_runq::List;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::RawFd;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Relaxed, Release},
+};
+use std::time::Instant;
+
+/// How many files are registered. While there are none nobody polls in passing.
+static REGISTERED: AtomicU32 = AtomicU32::new(0);
+/// Whether some machine looks in passing: one at a time is enough.
+static LOOKING: AtomicBool = AtomicBool::new(false);
+/// How often anybody has looked in passing; the monitor looks if it stands still.
+static POLLS: AtomicU64 = AtomicU64::new(0);
+/// How often a machine has slept in the poller.
+static SLEEPS: AtomicU64 = AtomicU64::new(0);
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Until there is something to read or accept, or the end, or an error.
+    Read,
+    /// Until there is room to write, a connection is made, or an error.
+    Write,
+}
+
+/// A file that is registered with the poller.
+///
+/// The readiness that it reports is a hint: "something has changed since the last look". So the
+/// order is: look (a call that doesn't block), wait if there was nothing, look again.
+///
+/// One caller at a time waits in each direction.
+#[derive(Debug)]
+pub struct PollFd {
+    descriptor: &'static Descriptor,
+}
+
+impl PollFd {
+    /// Registers `fd`, which must not block; starts the runtime if it has not started.
+    ///
+    /// # Errors
+    /// A kind of file that is always ready (`EPERM`), one that is registered already, a limit of
+    /// the system's.
+    pub fn add(fd: RawFd) -> io::Result<PollFd> {
+        start::ensure_started();
+        let added = inside(|| SCHEDULER.poller().add(fd));
+        let descriptor = added.map_err(|Errno(number)| io::Error::from_raw_os_error(number))?;
+        // ORDERING: Relaxed; the caller looks at the file before it waits, and whoever misses this
+        // one leaves it to the sleeper in the poller, or to the monitor.
+        REGISTERED.fetch_add(1, Relaxed);
+        Ok(PollFd { descriptor })
+    }
+
+    /// Ends the registration of `fd`, before the file is closed. Nobody waits.
+    pub fn remove(self, fd: RawFd) {
+        // ORDERING: Relaxed; as in `add`.
+        REGISTERED.fetch_sub(1, Relaxed);
+        inside(|| SCHEDULER.poller().remove(fd, self.descriptor));
+    }
+
+    /// Waits until something has changed since the caller has looked, at most until `deadline`.
+    /// False: the time is over.
+    pub fn wait(&self, direction: Direction, deadline: Option<Instant>) -> bool {
+        let readiness = match direction {
+            Direction::Read => &self.descriptor.read,
+            Direction::Write => &self.descriptor.write,
+        };
+        let commit = |waiter: Waiter| readiness.wait(waiter.into_word());
+        match deadline {
+            None => wait::block(WaitReason::IoWait, commit),
+            Some(deadline) => {
+                wait::block_until(WaitReason::IoWait, deadline, commit, || readiness.time_out());
+            }
+        }
+        // A wait that found the note has taken it, and one that was woken finds it.
+        let is_ready = readiness.take();
+        is_ready || deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+
+    /// Makes whoever waits, or waits next, look again.
+    pub fn make_ready(&self, direction: Direction) {
+        let readiness = match direction {
+            Direction::Read => &self.descriptor.read,
+            Direction::Write => &self.descriptor.write,
+        };
+        inside(|| {
+            if let Some(waiter) = readiness.make_ready() {
+                wake(waiter);
+            }
+        });
+    }
+}
+
+/// Calls `f` inside the runtime, so that the caller isn't stopped within.
+fn inside<R>(f: impl FnOnce() -> R) -> R {
+    let inside = Inside::enter();
+    let result = f();
+    if let Some(inside) = inside {
+        inside.leave();
+    }
+    result
+}
+
+fn wake(word: NonZeroUsize) {
+    waiter(word).wake();
+}
+
+fn waiter(word: NonZeroUsize) -> Waiter {
+    // SAFETY: only `PollFd::wait` registers words, those of waiters.
+    unsafe { Waiter::from_word(word) }
+}
+
+/// Goroutines that polling has made runnable, in no queue yet.
+pub(crate) type Ready = List<GRef>;
+
+/// Polls, perhaps asleep, and returns the goroutines that can go on. Plain threads are woken.
+pub(crate) fn poll(wait: Wait) -> Ready {
+    let mut ready = List::new();
+    SCHEDULER.poller().wait(wait, |word| match waiter(word).as_goroutine() {
+        Some(g) => {
+            transition::ready(g);
+            ready.push_back(g);
+        }
+        None => wake(word),
+    });
+    let count = if wait == Wait::Never { &POLLS } else { &SLEEPS };
+    // ORDERING: Relaxed; statistics, and a hint for the monitor.
+    count.fetch_add(1, Relaxed);
+    ready
+}
+
+/// Polls in passing, unless somebody sleeps in the poller or does the same: the first goroutine
+/// runs, the others are queued.
+pub(crate) fn take_ready(p: &'static Processor) -> Option<GRef> {
+    if !has_files() || SCHEDULER.is_polled() {
+        return None;
+    }
+    // ORDERING: Relaxed look; AcqRel and Release: one looks at a time.
+    if LOOKING.load(Relaxed) || LOOKING.swap(true, AcqRel) {
+        return None;
+    }
+    let mut ready = poll(Wait::Never);
+    LOOKING.store(false, Release);
+    let first = ready.pop_front()?;
+    place(p, ready);
+    Some(first)
+}
+
+/// As [`place`], but the first one is for the caller to run.
+pub(crate) fn place_first(p: &'static Processor, mut ready: Ready) {
+    if let Some(first) = ready.pop_front() {
+        park::push_front(p, first);
+        place(p, ready);
+    }
+}
+
+/// Queues what polling has found, from a machine that holds `p`.
+pub(crate) fn place(p: &'static Processor, mut ready: Ready) {
+    if ready.is_empty() {
+        return;
+    }
+    // For machines that are woken now; they would have to steal from this ring otherwise.
+    let idle = SCHEDULER.idle_count() as usize;
+    SCHEDULER.global.append(ready.take(idle));
+    while let Some(g) = ready.pop_front() {
+        park::push_back(p, g);
+    }
+    idle::wake_one();
+}
+
+/// As [`place`], from a machine without a processor: all of them are busy.
+pub(crate) fn place_without_processor(mut ready: Ready) {
+    while let Some(g) = ready.pop_front() {
+        park::inject(g);
+    }
+}
+
+/// Whether there is anything to poll for.
+#[inline]
+pub(crate) fn has_files() -> bool {
+    // ORDERING: Relaxed; see `PollFd::add`.
+    REGISTERED.load(Relaxed) > 0
+}
+
+/// How often anybody has polled: in passing, and asleep.
+pub(crate) fn counts() -> (u64, u64) {
+    // ORDERING: Relaxed; statistics.
+    (POLLS.load(Relaxed), SLEEPS.load(Relaxed))
+}
+
+/// How often anybody has polled.
+pub(crate) fn polls() -> u64 {
+    let (looks, sleeps) = counts();
+    looks + sleeps
+}
+
+/// Whether some goroutine waits for a file: the poller may wake it at any time.
+pub(crate) fn is_any_waiting() -> bool {
+    let mut waits = false;
+    slab::for_each(|g| {
+        waits |= g.status.get() == Status::Waiting && g.reason() == WaitReason::IoWait;
+    });
+    waits
+}

@@ -1,0 +1,118 @@
+//! Making a goroutine.
+
+use crate::current::current;
+use crate::goroutine::GRef;
+use crate::machine::Inside;
+use crate::plant::{Place, Wake};
+use crate::scheduler::SCHEDULER;
+use crate::task::{JoinHandle, NewTask};
+use crate::{forked, idle, names, park, plant, start, transition};
+use gosched_fiber::stack::Class;
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// What a builder can say about a goroutine.
+#[derive(Clone, Debug, Default)]
+pub struct SpawnOptions {
+    /// For dumps and panics.
+    pub name: Option<String>,
+    /// Bytes of stack at least; the configured default if not given.
+    pub stack_bytes: Option<usize>,
+    /// Run on the machine's thread-locals instead of own ones. Not sound.
+    pub shares_tls: bool,
+}
+
+/// Why a goroutine could not be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// No size class is that large.
+    StackTooLarge(usize),
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpawnError::StackTooLarge(bytes) => {
+                write!(f, "a stack of {bytes} bytes is larger than any that can be made")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+/// Runs `f` in a new goroutine.
+///
+/// The closure waits in one allocation, made here; stack and thread-local block come when the
+/// goroutine first runs.
+///
+/// # Safety
+/// * What `f` and its result borrow outlives the goroutine.
+/// * `F` and `T` may cross threads (`Send`).
+/// * With `shares_tls` nothing that `f` does may keep a reference to a thread-local across a wait.
+///
+/// # Errors
+/// If no stack can be that large.
+#[inline]
+pub unsafe fn spawn<F: FnOnce() -> T, T>(
+    f: F,
+    options: SpawnOptions,
+    site: &'static Location<'static>,
+) -> Result<JoinHandle<T>, SpawnError> {
+    let config = start::ensure_started();
+    let class = match options.stack_bytes {
+        None => config.class,
+        Some(bytes) => Class::for_bytes(bytes).ok_or(SpawnError::StackTooLarge(bytes))?,
+    };
+    let name = options.name.map(Arc::from);
+    // SAFETY: by the caller.
+    let task = unsafe { NewTask::<T>::new(f, name) };
+    let describe = |g: GRef, id: u64, parent: u64| {
+        // SAFETY: the task is nobody else's before its goroutine is published.
+        names::set_identity(g, id, unsafe { task.header.as_ref() }.name.as_deref());
+        g.set_origin(site, parent);
+        g.class.set(class);
+        g.reset_preemption();
+        g.shares_tls.set(options.shares_tls || config.shares_tls);
+        g.task.set(Some(task.header));
+        g.permit.clear();
+    };
+    let (g, id) = match Inside::enter() {
+        Some(inside) => spawn_inside(inside, describe),
+        None => spawn_from_outside(describe),
+    };
+    Ok(JoinHandle::new(task.header, g, id))
+}
+
+/// Go's `newproc`: the new goroutine runs next on this processor.
+#[inline]
+fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef, u64) {
+    plant::here(Place::Spawn);
+    let p = inside.processor();
+    let parent = inside.machine().current().map_or(0, |g| g.id());
+    // SAFETY: this machine holds `p`, inside the runtime.
+    let core = unsafe { p.core() };
+    let (g, id) = (core.take_descriptor(), core.next_id());
+    describe(g, id, parent);
+    p.counters.created.add();
+    transition::created(g);
+    park::push_next(p, g);
+    idle::wake_one_after_swap(Wake::Spawn);
+    inside.leave();
+    (g, id)
+}
+
+/// From a plain thread: no lock.
+#[cold]
+fn spawn_from_outside(describe: impl FnOnce(GRef, u64, u64)) -> (GRef, u64) {
+    forked::check();
+    let (g, id) = (SCHEDULER.take_free_from_outside(), SCHEDULER.take_ids(1));
+    describe(g, id, current().map_or(0, |g| g.id()));
+    SCHEDULER.count_created_outside();
+    transition::created(g);
+    park::inject(g);
+    (g, id)
+}

@@ -1,0 +1,148 @@
+//! Taking work from other processors.
+//!
+//! Four rounds over all of them in a pseudo-random order (start and co-prime step, as Go's
+//! `stealOrder`); timers and next slots only in the last. A next slot is left alone for 3 us: its
+//! goroutine is about to run where it is, and taking it would tear a ping-pong pair apart. Go
+//! sleeps for that time, which costs 50 us under the default timer slack; here it is spun.
+
+use crate::goroutine::GRef;
+use crate::machine::Machine;
+use crate::park;
+use crate::plant;
+use crate::plant::Place;
+use crate::processor::Processor;
+use crate::scheduler::SCHEDULER;
+use gosched_base::os;
+
+const ROUNDS: u32 = 4;
+const NEXT_GRACE_NS: u64 = 3_000;
+
+/// Steals a goroutine, if searching is allowed (see `Searchers`) and there is one.
+pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<GRef> {
+    if !start_searching(machine) {
+        run_timers_out_of_service(p);
+        // SAFETY: this machine holds `p`, inside the runtime.
+        return unsafe { p.queue() }.pop_front();
+    }
+    for round in 1..=ROUNDS {
+        if let Some(g) = round_trip(p, round == ROUNDS) {
+            plant::here(Place::Steal);
+            return Some(g);
+        }
+    }
+    None
+}
+
+fn start_searching(machine: &Machine) -> bool {
+    if machine.is_searching.get() {
+        return true;
+    }
+    let procs = SCHEDULER.procs();
+    let busy = procs.saturating_sub(SCHEDULER.idle_count());
+    let may = procs > 1 && SCHEDULER.searchers.join(busy);
+    machine.is_searching.set(may);
+    may
+}
+
+/// Looks at every other processor once.
+fn round_trip(p: &'static Processor, is_last: bool) -> Option<GRef> {
+    if is_last {
+        run_timers_out_of_service(p);
+    }
+    for victim in Order::new(p) {
+        let victim = SCHEDULER.processor(victim);
+        if victim.id == p.id {
+            continue;
+        }
+        if is_last {
+            victim.timers.run_due(p);
+            // SAFETY: this machine holds `p`, inside the runtime.
+            if let Some(g) = unsafe { p.queue() }.pop_front() {
+                return Some(g);
+            }
+        }
+        if let Some(g) = steal_urgent(victim, p) {
+            return Some(g);
+        }
+        // SAFETY: this machine holds `p`, inside the runtime.
+        let mut own = unsafe { p.queue() };
+        if let Some(g) = victim.ring.steal_half(&mut own) {
+            p.counters.steals.add();
+            return Some(g);
+        }
+        if is_last && let Some(g) = steal_next(victim) {
+            p.counters.next_steals.add();
+            return Some(g);
+        }
+    }
+    None
+}
+
+/// Processors out of service may have left timers behind.
+fn run_timers_out_of_service(p: &'static Processor) {
+    for id in SCHEDULER.procs()..SCHEDULER.made() {
+        SCHEDULER.processor(id).timers.run_due(p);
+    }
+}
+
+/// Takes what the monitor gave to a processor that has not come to it yet.
+fn steal_urgent(victim: &Processor, p: &'static Processor) -> Option<GRef> {
+    if victim.urgent.is_empty() {
+        return None;
+    }
+    let mut batch = victim.urgent.take_all();
+    let first = batch.next();
+    for g in batch {
+        park::push_front(p, g);
+    }
+    first
+}
+
+/// Takes the victim's next slot if the same goroutine stays in it for the grace period.
+fn steal_next(victim: &Processor) -> Option<GRef> {
+    let seen = victim.ring.peek_next()?;
+    if victim.machine().is_some() {
+        let until = os::monotonic_ns() + NEXT_GRACE_NS;
+        while os::monotonic_ns() < until {
+            std::hint::spin_loop();
+        }
+    }
+    victim.ring.steal_next(seen)
+}
+
+/// Every processor's number once: a random start and a step that has no common divisor with their
+/// count.
+struct Order {
+    at: u32,
+    step: u32,
+    left: u32,
+    count: u32,
+}
+
+impl Order {
+    fn new(p: &'static Processor) -> Order {
+        let count = SCHEDULER.procs();
+        // SAFETY: this machine holds `p`, inside the runtime.
+        let rng = &mut unsafe { p.core() }.rng;
+        let mut step = 1 + rng.below(count);
+        while gcd(step, count) != 1 {
+            step = 1 + rng.below(count);
+        }
+        Order { at: rng.below(count), step, left: count, count }
+    }
+}
+
+impl Iterator for Order {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        self.left = self.left.checked_sub(1)?;
+        let now = self.at;
+        self.at = (self.at + self.step) % self.count;
+        Some(now)
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,148 @@
+//! Timers: a heap per processor.
+//!
+//! Two kinds stand in it. A goroutine that waits until a time has a record on its stack
+//! ([`deadline`]). An alarm lies in memory of its own and starts a goroutine ([`alarm`]). Whoever
+//! holds the heap's lock may fire what is due; the goroutines are made runnable once the lock is free.
+//!
+//! Invariants
+//! * I1. What stands in the heap stays where it is until it fires or is removed, both under the
+//!   lock. A waiter leaves its frame, and an alarm is freed, only after one of them.
+//! * I2. `next` is the earliest time in the heap, or `u64::MAX`. Written under the lock.
+
+mod alarm;
+mod deadline;
+mod heap;
+
+pub use alarm::{AfterFunc, after_func};
+pub(crate) use deadline::{after, wait_with_deadline};
+pub use deadline::{sleep, sleep_until};
+
+use crate::goroutine::GRef;
+use crate::plant::Wake;
+use crate::processor::Processor;
+use crate::scheduler::SCHEDULER;
+use crate::switch::FAIRNESS_ROUNDS;
+use crate::{idle, jumps, monitor, park};
+use alarm::Starts;
+use deadline::Record;
+use gosched_base::{Lock, os};
+use gosched_runq::{HALF, List, SLOTS};
+use heap::{Heap, Kind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// So many goroutines become runnable at a time; the others stay in the heap until the next look,
+/// which comes after as many rounds. All at once they would overflow the ring, and those beyond it
+/// would wait behind everybody in the global queue, although they are late already.
+const AT_ONCE: usize = FAIRNESS_ROUNDS as usize;
+
+/// One processor's timers.
+pub(crate) struct Timers {
+    next: AtomicU64,
+    heap: Lock<Heap>,
+}
+
+impl Timers {
+    pub(crate) const fn new() -> Timers {
+        Timers { next: AtomicU64::new(u64::MAX), heap: Lock::new(Heap::new()) }
+    }
+
+    /// The earliest deadline; a hint.
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> u64 {
+        // ORDERING: Relaxed; whoever must not miss a timer has a fence of its own.
+        self.next.load(Relaxed)
+    }
+
+    /// Fires what is due; the goroutines go to the ring of `p`, which the caller holds and takes one
+    /// from. Whether there were any.
+    #[inline]
+    pub(crate) fn run_due(&self, p: &'static Processor) -> bool {
+        let next = self.next_deadline();
+        next != u64::MAX && self.run_due_at(p, next)
+    }
+
+    fn run_due_at(&self, p: &'static Processor, next: u64) -> bool {
+        let now = os::monotonic_ns();
+        if next > now {
+            return false;
+        }
+        let mut due = self.take_due(now, AT_ONCE, Some(p));
+        let runnable = due.len() + p.ring.len();
+        // To the ring's head, the earliest first: they have waited long enough.
+        if jumps::may_jump(p) {
+            let mut latest_first = List::new();
+            while let Some(g) = due.pop_front() {
+                latest_first.push_front(g);
+            }
+            make_room(p, latest_first.len());
+            while let Some(g) = latest_first.pop_front() {
+                p.counters.timers.add();
+                park::push_front(p, g);
+            }
+        }
+        while let Some(g) = due.pop_front() {
+            p.counters.timers.add();
+            park::push_back(p, g);
+        }
+        monitor::note_timers_run();
+        // This machine takes one of them; the others are for whoever is idle.
+        if runnable > 1 {
+            idle::wake_one_for(Wake::Timers);
+        }
+        runnable > 0
+    }
+
+    /// The goroutines of up to `max` timers that are due, runnable: those who still waited, then
+    /// those that alarms start. `p` is the caller's processor, if it holds one.
+    pub(crate) fn take_due(
+        &self,
+        now: u64,
+        max: usize,
+        p: Option<&'static Processor>,
+    ) -> List<GRef> {
+        let (mut due, mut starts) = (List::new(), Starts::new());
+        let mut heap = self.heap.lock();
+        for _ in 0..max {
+            let Some(first) = heap.first().filter(|first| first.when <= now) else { break };
+            let hook = first.hook();
+            // SAFETY: in the heap, so it is there (I1).
+            match unsafe { &*hook }.kind {
+                Kind::Waiter => {
+                    heap.pop();
+                    // SAFETY: it was in the heap until now, and lies in a record.
+                    if let Some(g) = unsafe { Record::fire(hook) } {
+                        due.push_back(g);
+                    }
+                }
+                // SAFETY: the first of this heap, whose lock is held, and lies in an alarm.
+                Kind::Alarm => unsafe { starts.fire(hook, now, &mut heap) },
+            }
+        }
+        self.publish_next(&heap);
+        drop(heap);
+        starts.make_goroutines(p, &mut due);
+        due
+    }
+
+    fn publish_next(&self, heap: &Heap) {
+        // ORDERING: Relaxed; see `next_deadline`.
+        self.next.store(heap.first().map_or(u64::MAX, |e| e.when), Relaxed);
+    }
+}
+
+/// Makes room for `count` goroutines in the ring of `p`, which the caller holds: half of a ring that
+/// is too full goes to the global queue, as when it overflows.
+fn make_room(p: &'static Processor, count: usize) {
+    if p.ring.len() + count <= SLOTS {
+        return;
+    }
+    // SAFETY: the caller holds `p`, inside the runtime.
+    let mut queue = unsafe { p.queue() };
+    let mut moved = List::new();
+    while moved.len() < HALF
+        && let Some(g) = queue.pop_front()
+    {
+        moved.push_back(g);
+    }
+    SCHEDULER.global.append(moved.into());
+}

@@ -1,0 +1,77 @@
+//! The state transitions of a goroutine, each in one function, all of them here.
+//!
+//! This is where traces, metrics, profiles and debug checks hang: whatever observes goroutines
+//! observes these calls and nothing else.
+//!
+//! Order, for those who will record it: `ready` runs before the goroutine is visible to others;
+//! `park`, `yielded` and `exit` on the old side before the switch; `run` on the old side just
+//! before the switch, in the buffer of the machine that will run it.
+
+use crate::goroutine::GRef;
+use crate::history::{self, Kind};
+use crate::machine::Machine;
+use crate::processor::Processor;
+use crate::reason::WaitReason;
+
+/// Dead -> Runnable, by its spawner.
+#[inline]
+pub(crate) fn created(g: GRef) {
+    g.status.created();
+    history::goroutine(Kind::Created, g, 0);
+}
+
+/// Runnable -> Running, by the machine that took it from a queue.
+#[inline]
+pub(crate) fn run(machine: &Machine, g: GRef) {
+    g.status.run();
+    history::run(machine, g);
+    machine.set_current(Some(g));
+}
+
+/// Running -> Runnable, by itself.
+#[inline]
+pub(crate) fn yielded(g: GRef) {
+    history::goroutine(Kind::Yielded, g, 0);
+    g.status.yielded();
+}
+
+/// Running -> Waiting, by itself.
+#[inline]
+pub(crate) fn park(g: GRef, reason: WaitReason) {
+    // A dump may have stamped it while it was being woken the last time.
+    g.stop_waiting();
+    g.set_reason(reason);
+    g.end_slice();
+    history::goroutine(Kind::Park, g, reason as u32);
+    g.status.park();
+}
+
+/// Waiting -> Runnable, by the waker that won.
+#[inline]
+pub(crate) fn ready(g: GRef) {
+    g.stop_waiting();
+    history::goroutine(Kind::Ready, g, 0);
+    g.status.ready();
+}
+
+/// Running -> Dead, by itself.
+#[inline]
+pub(crate) fn exit(p: &Processor, g: GRef) {
+    history::goroutine(Kind::Exit, g, 0);
+    p.counters.ended.add();
+    g.status.exit();
+}
+
+/// Running -> Syscall, by itself.
+#[inline]
+pub(crate) fn enter_call(g: GRef) {
+    history::goroutine(Kind::EnterCall, g, 0);
+    g.status.enter_call();
+}
+
+/// Syscall -> Running, by itself: with or without a processor.
+#[inline]
+pub(crate) fn exit_call(g: GRef) {
+    history::goroutine(Kind::ExitCall, g, 0);
+    g.status.exit_call();
+}

@@ -1,0 +1,47 @@
+//! What this crate stands on: the runtime's lock and waits, or those of a checker.
+
+#[cfg(not(loom))]
+pub(crate) use {
+    gosched_base::{Lock, LockGuard, os::monotonic_ns as now_ns},
+    gosched_sched::{
+        Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, is_busy,
+        may_spin, yield_now,
+    },
+    std::{
+        cell::Cell,
+        hint::spin_loop,
+        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
+    },
+};
+
+#[cfg(loom)]
+pub(crate) mod model;
+#[cfg(loom)]
+pub(crate) use {
+    loom::{
+        cell::Cell,
+        hint::spin_loop,
+        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
+        thread::yield_now,
+    },
+    model::{
+        Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter, block_unless,
+        block_until, is_busy, may_spin, now_ns,
+    },
+};
+
+/// `const fn` but under loom, whose atomics can't be made in constants.
+macro_rules! const_unless_modelled {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $of:ty),*) -> $ret:ty $body:block) => {
+        #[cfg(not(loom))]
+        $(#[$meta])*
+        #[must_use]
+        #[inline]
+        $vis const fn $name($($arg: $of),*) -> $ret $body
+        #[cfg(loom)]
+        $(#[$meta])*
+        #[must_use]
+        $vis fn $name($($arg: $of),*) -> $ret $body
+    };
+}
+pub(crate) use const_unless_modelled;

@@ -1,0 +1,79 @@
+//! Goroutines that only compute, for several slices each, on two processors. The first argument is
+//! how many. Prints `key=value` lines.
+
+use gosched::{go, run, runtime};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+use testprogs::signals::thread_id;
+
+/// Who computed last on each thread, by the thread's number.
+static LAST: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
+
+/// What a goroutine saw of its turns.
+struct Seen {
+    /// How often it lost the processor.
+    stopped: u64,
+    threads: Vec<i32>,
+}
+
+fn main() {
+    let count = std::env::args().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+    gosched::Config::new().procs(2).start().expect("it is the first");
+    run(move || {
+        let pieces = pieces_of(Duration::from_millis(50));
+        let hogs: Vec<_> = (1..=count).map(|i| go(move || compute(i, pieces))).collect();
+        let seen: Vec<_> = hogs.into_iter().map(|hog| hog.join().expect("no panic")).collect();
+        let moved = seen.iter().filter(|seen| seen.threads.len() > 1).count();
+        println!("stopped_min={}", seen.iter().map(|seen| seen.stopped).min().unwrap_or(0));
+        println!("moved_percent={}", 100 * moved / seen.len());
+        println!("machines={}", runtime::counters().machines);
+        println!("preemptions={}", runtime::preemptions().in_place);
+    });
+}
+
+fn piece() {
+    black_box((0..20_000_u64).fold(1, |x, i| black_box(x ^ (x << 1) ^ i)));
+}
+
+/// How many pieces take that much of a CPU's time here.
+fn pieces_of(time: Duration) -> u32 {
+    let (mut count, start) = (0, cpu_time());
+    while cpu_time() - start < time {
+        piece();
+        count += 1;
+    }
+    count
+}
+
+/// CPU time of the process, which only one goroutine uses yet.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a time of ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Between two pieces it has lost its processor if somebody else computed on its thread, or it is
+/// on another one.
+fn compute(me: u32, pieces: u32) -> Seen {
+    let mut seen = Seen { stopped: 0, threads: vec![thread_id()] };
+    let mut before = seen.threads[0];
+    note(me, before);
+    for _ in 0..pieces {
+        piece();
+        let now = thread_id();
+        let was_mine = note(me, now);
+        seen.stopped += u64::from(now != before || !was_mine);
+        if !seen.threads.contains(&now) {
+            seen.threads.push(now);
+        }
+        before = now;
+    }
+    seen
+}
+
+/// Whether `me` was the last on the thread.
+fn note(me: u32, thread: i32) -> bool {
+    LAST[thread as usize % LAST.len()].swap(me, Relaxed) == me
+}

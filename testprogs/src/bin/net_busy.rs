@@ -1,0 +1,134 @@
+//! The network beside goroutines that compute without end: `net_busy WHAT COUNT`.
+//!
+//! * `hogs`: every processor has a goroutine that never enters the runtime; a plain thread talks to
+//!   an echo all the same, so many round trips.
+//! * `alone`: the only goroutine that a socket wakes computes until another one has run, which a
+//!   plain thread starts meanwhile, beside an idle processor; so many times.
+//! * `yields`: goroutines that yield without end keep every queue filled; a plain thread talks to an
+//!   echo, so many round trips.
+//!
+//! Prints what was done, how often somebody has polled in passing, and `rounds`: how often a
+//! goroutine was switched to meanwhile.
+
+use gosched::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::{env, thread};
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let count = arguments[1].parse().unwrap();
+    let what = arguments[0].clone();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let done = match what.as_str() {
+        "alone" => alone(count),
+        other => {
+            let mut stream = TcpStream::connect(start_echo()).unwrap();
+            stream.set_nodelay(true).unwrap();
+            // The echo waits for the network from now on.
+            talk(&mut stream, 1);
+            until_it_waits();
+            let yields = match other {
+                "hogs" => false,
+                "yields" => true,
+                _ => panic!("what is {other}?"),
+            };
+            let procs = gosched::runtime::gomaxprocs(0);
+            let started = Arc::new(AtomicUsize::new(0));
+            for _ in 0..2 * procs {
+                let (is_over, started) = (is_over.clone(), started.clone());
+                gosched::go(move || {
+                    started.fetch_add(1, SeqCst);
+                    while !is_over.load(SeqCst) {
+                        if yields {
+                            gosched::thread::yield_now();
+                        }
+                    }
+                });
+            }
+            // Hogs run one a processor.
+            while started.load(SeqCst) < procs {
+                thread::yield_now();
+            }
+            let before = rounds();
+            let done = talk(&mut stream, count);
+            println!("rounds={}", rounds() - before);
+            done
+        }
+    };
+    is_over.store(true, SeqCst);
+    println!("done={done}");
+    println!("polls={}", gosched::runtime::counters().polls);
+}
+
+fn start_echo() -> SocketAddr {
+    let (tell, told) = std::sync::mpsc::channel();
+    gosched::go(move || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        tell.send(listener.local_addr().unwrap()).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut byte = [0];
+        while stream.read(&mut byte).unwrap() > 0 {
+            stream.write_all(&byte).unwrap();
+        }
+    });
+    told.recv().unwrap()
+}
+
+fn rounds() -> u64 {
+    let counters = gosched::runtime::counters();
+    counters.scheduled + counters.direct_switches
+}
+
+fn until_it_waits() {
+    let mut dump = String::new();
+    while !dump.contains("[IO wait") {
+        dump.clear();
+        gosched::runtime::dump(&mut dump).unwrap();
+        thread::yield_now();
+    }
+}
+
+fn talk(stream: &mut TcpStream, count: usize) -> usize {
+    for i in 0..count {
+        stream.write_all(&[i as u8]).unwrap();
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        assert_eq!(byte[0], i as u8);
+    }
+    count
+}
+
+fn alone(count: usize) -> usize {
+    let (tell, told) = std::sync::mpsc::channel();
+    let turns = Arc::new(AtomicUsize::new(0));
+    let woken = Arc::new(AtomicUsize::new(0));
+    let server = gosched::go({
+        let (turns, woken) = (turns.clone(), woken.clone());
+        move || {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            tell.send(listener.local_addr().unwrap()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            for i in 1..=count {
+                stream.read_exact(&mut [0]).unwrap();
+                woken.store(i, SeqCst);
+                while turns.load(SeqCst) < i {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    });
+    let mut stream = TcpStream::connect(told.recv().unwrap()).unwrap();
+    for i in 1..=count {
+        stream.write_all(b"x").unwrap();
+        while woken.load(SeqCst) < i {
+            thread::yield_now();
+        }
+        let turns = turns.clone();
+        gosched::go(move || turns.fetch_add(1, SeqCst));
+    }
+    server.join().unwrap();
+    turns.load(SeqCst)
+}

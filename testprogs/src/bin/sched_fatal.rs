@@ -1,0 +1,260 @@
+//! Ways for a program to end, one for each run: deadlocks, panics, exits.
+
+use std::any::Any;
+use std::env;
+use std::panic;
+use std::process;
+use std::time::Duration;
+
+use gosched::thread::{self, Builder};
+use gosched::{go, run, runtime};
+
+/// The kinds that run as the main goroutine return from here; `plain` ones never become one.
+fn main() {
+    match kind().as_str() {
+        "run-parks" => run(thread::park),
+        "run-leaves-parked" => run_leaves_parked(),
+        "plain-join" => plain_join(),
+        "foreign" => foreign(),
+        "foreign-ends" => foreign_ends(),
+        "setuid" => set_user(),
+        _ => main_goroutine(),
+    }
+}
+
+fn kind() -> String {
+    env::args().nth(1).expect("a kind")
+}
+
+#[gosched::main]
+fn main_goroutine() {
+    match kind().as_str() {
+        "parks" => thread::park(),
+        "joins-parked" => drop(named("worker", thread::park).join()),
+        "scope-parked" => thread::scope(|scope| {
+            scope.spawn(thread::park);
+            scope.spawn(thread::park);
+        }),
+        "sleeps" => thread::sleep(Duration::from_millis(50)),
+        "sleeper-wakes-main" => sleeper_wakes_main(),
+        "panic" => panic!("main panics"),
+        "panic-unjoined" => panic_unjoined(),
+        "panic-nested" => panic_nested(),
+        "panic-parked" => panic_parked(),
+        "panic-payloads" => panic_payloads(),
+        "panic-abort" => drop(named("breaker", || panic!("it breaks")).join()),
+        "exit" => exit(),
+        "exit-small" => exit_small(),
+        "returns" => returns(),
+        "overflow" => overflow(),
+        "procs" => println!("procs={}", runtime::gomaxprocs(0)),
+        "thread" => main_thread(),
+        "dump" => dump(),
+        other => panic!("no kind {other}"),
+    }
+}
+
+fn named<T: Send + 'static>(
+    name: &str,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    Builder::new().name(name.into()).spawn(f).expect("a goroutine")
+}
+
+/// A result is handed back beside goroutines that stay parked; nothing is wrong with that.
+fn run_leaves_parked() {
+    for _ in 0..20 {
+        run(|| drop(go(thread::park)));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    println!("done");
+}
+
+/// The thread that joins is nobody that the runtime knows, so it is no deadlock.
+fn plain_join() {
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_millis(100));
+        println!("no verdict");
+        process::exit(0)
+    });
+    drop(go(thread::park).join());
+}
+
+/// A plain thread might still unpark somebody: after 10 s a warning, and nothing else.
+fn foreign() {
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(12));
+        process::exit(0)
+    });
+    run(thread::park);
+}
+
+/// The thread that might ends before the warning.
+fn foreign_ends() {
+    std::thread::spawn(|| std::thread::sleep(Duration::from_millis(100)));
+    run(thread::park);
+}
+
+/// libc makes every thread of the process change its user, and waits for all of them.
+fn set_user() {
+    run(|| drop(go(thread::yield_now).join()));
+    // SAFETY: asks for a number.
+    let user = unsafe { libc::getuid() };
+    // SAFETY: asks for what is the case already.
+    let result = run(move || unsafe { libc::setuid(user) });
+    println!("setuid={result}");
+}
+
+fn sleeper_wakes_main() {
+    let main = thread::current();
+    drop(go(move || {
+        thread::sleep(Duration::from_millis(100));
+        main.unpark();
+    }));
+    thread::park();
+    println!("woken");
+}
+
+fn panic_unjoined() {
+    drop(named("careless", || panic!("nobody joins")));
+    while runtime::panics() == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    println!("panics={}", runtime::panics());
+}
+
+struct PanicsInDrop;
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        panic!("second");
+    }
+}
+
+fn panic_nested() {
+    let nested = go(|| {
+        let _guard = PanicsInDrop;
+        panic!("first");
+    });
+    drop(nested.join());
+}
+
+/// Waits while it unwinds, so that other goroutines run, panic and catch in between.
+struct WaitsInDrop;
+
+impl Drop for WaitsInDrop {
+    fn drop(&mut self) {
+        for _ in 0..20 {
+            assert!(thread::panicking());
+            thread::sleep(Duration::from_micros(100));
+            thread::yield_now();
+            runtime::gosched();
+        }
+    }
+}
+
+fn panic_parked() {
+    panic::set_hook(Box::new(|_| ()));
+    let goroutines: Vec<_> = (0..200_usize)
+        .map(|i| {
+            go(move || {
+                let _guard = WaitsInDrop;
+                if i % 2 == 0 {
+                    panic::panic_any(i);
+                }
+                thread::yield_now();
+                assert!(!thread::panicking());
+                std::mem::forget(_guard);
+            })
+        })
+        .collect();
+    let results: Vec<_> = goroutines.into_iter().map(thread::JoinHandle::join).collect();
+    let payload = |e: &Box<dyn Any + Send>| e.downcast_ref::<usize>().copied();
+    let right = results.iter().enumerate().all(|(i, result)| match result {
+        Ok(()) => i % 2 == 1,
+        Err(e) => payload(e) == Some(i),
+    });
+    println!("right={right} panics={}", runtime::panics());
+}
+
+fn panic_payloads() {
+    panic::set_hook(Box::new(|_| ()));
+    let text = go(|| panic!("text")).join().expect_err("it panics");
+    println!("{:?}", text.downcast_ref::<&str>());
+    let formatted =
+        go(|| panic!("formatted {}", std::hint::black_box(7))).join().expect_err("it panics");
+    println!("{:?}", formatted.downcast_ref::<String>());
+    let value = go(|| panic::panic_any(vec![1, 2])).join().expect_err("it panics");
+    println!("{:?}", value.downcast_ref::<Vec<i32>>());
+}
+
+extern "C" fn at_exit() {
+    println!("at exit");
+}
+
+fn exit() {
+    // SAFETY: a function without preconditions.
+    unsafe { libc::atexit(at_exit) };
+    drop(go(|| process::exit(5)));
+    thread::park();
+}
+
+fn exit_small() {
+    // SAFETY: as above.
+    unsafe { libc::atexit(at_exit) };
+    let small = Builder::new().stack_size(16 << 10).spawn(|| process::exit(6));
+    drop(small);
+    thread::park();
+}
+
+/// Others run on, busy or not; the process ends all the same.
+fn returns() {
+    for i in 0..100 {
+        go(move || {
+            loop {
+                if i % 2 == 0 {
+                    thread::sleep(Duration::from_millis(1))
+                } else {
+                    thread::yield_now()
+                }
+            }
+        });
+    }
+    thread::sleep(Duration::from_millis(5));
+    println!("main returns");
+}
+
+#[expect(unconditional_recursion, reason = "that is the point")]
+fn deeper(n: usize) -> usize {
+    let room = [n; 64];
+    deeper(std::hint::black_box(n + 1)) + std::hint::black_box(room)[n % 64]
+}
+
+fn overflow() {
+    for _ in 0..3 {
+        drop(named("bystander", thread::park));
+    }
+    thread::sleep(Duration::from_millis(20));
+    let deep = named("digger", || {
+        println!("goroutine {}", runtime::goroutine_id().unwrap_or(0));
+        deeper(0)
+    });
+    drop(deep.join());
+}
+
+fn main_thread() {
+    // SAFETY: asks for a number.
+    let thread = unsafe { libc::gettid() };
+    let is_first = u32::try_from(thread) == Ok(process::id());
+    println!("first={is_first} goroutine={:?}", runtime::goroutine_id());
+    println!("name={:?}", thread::current().name());
+}
+
+fn dump() {
+    drop(named("sleeper", || thread::sleep(Duration::from_secs(100))));
+    drop(go(thread::park));
+    thread::sleep(Duration::from_millis(20));
+    let mut text = String::new();
+    runtime::dump(&mut text).expect("a String takes everything");
+    print!("{text}");
+}

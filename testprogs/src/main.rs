@@ -1,0 +1,2 @@
+//! Command of gosched.
+fn main() {}

@@ -1,0 +1,73 @@
+//! What CI covers: the tables to edit when a crate, a program or a test crate is added.
+//!
+//! Most things need no entry: every crate of the workspace is tested in debug mode, and every
+//! `tests/loom_*.rs` is found by its name.
+
+use std::time::Duration;
+
+/// The longest that a whole `cargo xtask ci` may take; steps after it fail without being run.
+pub(crate) const TOTAL: Duration = minutes(80);
+
+/// Folders of crates whose tests run in release mode as well, because the optimiser changes what
+/// they show: assembly, thread-locals, orderings, timing.
+pub(crate) const RELEASE_CRATES: &[&str] = &[
+    "crates/fiber",
+    "crates/sched",
+    "crates/channel",
+    "crates/sync",
+    "crates/gosched",
+    "testprogs",
+];
+
+/// How long the torture test runs in each mode.
+pub(crate) const TORTURE_SECS: &str = "60";
+
+/// Packages whose tests run under Miri.
+pub(crate) const MIRI_CRATES: &[&str] = &["gosched-runq"];
+
+/// Packages that must compile for aarch64 already.
+pub(crate) const CROSS_CRATES: &[&str] = &["gosched-base", "gosched-runq"];
+
+/// The target that `cross` checks.
+pub(crate) const CROSS_TARGET: &str = "aarch64-unknown-linux-gnu";
+
+/// A crate with a workspace of its own, or a folder of such crates.
+pub(crate) struct ExtraCrate {
+    /// The folder, from the root of the repository.
+    pub(crate) folder: &'static str,
+    /// What CI does with it.
+    pub(crate) treatment: Treatment,
+}
+
+/// What CI does with a crate outside the workspace.
+pub(crate) enum Treatment {
+    /// `cargo test` with these further arguments.
+    Test(&'static [&'static str]),
+    /// Not run, for this reason.
+    Leave(&'static str),
+}
+
+/// Every `Cargo.toml` that is no member of the workspace. CI fails for one that is missing here.
+pub(crate) const EXTRA_CRATES: &[ExtraCrate] = &[
+    ExtraCrate {
+        folder: "bench/peers",
+        treatment: Treatment::Leave("other runtimes, built only when a comparison is made"),
+    },
+    ExtraCrate { folder: "ecosystem", treatment: Treatment::Test(&[]) },
+];
+
+/// A run of the command `gosched` that must end with exit code 0.
+pub(crate) struct Program {
+    /// The word that `gosched --help` lists once the program exists.
+    pub(crate) listed: &'static str,
+    /// What follows `cargo run --release --`.
+    pub(crate) args: &'static [&'static str],
+}
+
+/// The programs that CI runs, the one that the README shows first.
+pub(crate) const PROGRAMS: &[Program] = &[Program { listed: "lab", args: &["lab", "--quick"] }];
+
+/// A time limit in minutes.
+pub(crate) const fn minutes(count: u64) -> Duration {
+    Duration::from_secs(count * 60)
+}
