@@ -92,16 +92,17 @@ impl Eyes {
         parse_call(&text[..len])
     }
 
-    /// Whether somebody has stopped the thread, a tracer or a signal. False where the kernel
+    /// Whether the thread sleeps by itself: nobody has stopped it, and it does not wait for a CPU
+    /// because whoever had stopped it let it go since the look before. True where the kernel
     /// doesn't tell.
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_asleep(&self) -> bool {
         // ORDERING: Relaxed; see `turn_to`.
-        let Some(file) = open(self.tid.load(Relaxed), b"/stat\0") else { return false };
+        let Some(file) = open(self.tid.load(Relaxed), b"/stat\0") else { return true };
         // As much as holds the number, the name and the state.
         let mut text = [0_u8; 64];
         let len = read_at_start(file, &mut text).unwrap_or(0);
         close(file);
-        matches!(state(&text[..len]), Some(b'T' | b't'))
+        is_sleep(state(&text[..len]))
     }
 
     /// Where the thread is now.
@@ -172,6 +173,11 @@ fn parse_call(text: &[u8]) -> Option<[u64; 7]> {
         *argument = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
     }
     Some(call)
+}
+
+/// Whether that state is a sleep. Named one by one: of R, T and t none is.
+fn is_sleep(state: Option<u8>) -> bool {
+    matches!(state, Some(b'S' | b'D') | None)
 }
 
 /// The state in a `stat` line: behind the name, which is in brackets and may hold any byte.

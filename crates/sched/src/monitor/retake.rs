@@ -157,7 +157,7 @@ fn take_from_sleeper(p: &'static Processor, machine: &'static Machine, leaves: u
     let whereabouts = machine.eyes.look();
     let is_asleep = match whereabouts {
         Whereabouts::Running => false,
-        Whereabouts::InCall(_) | Whereabouts::Faulting => !machine.eyes.is_stopped(),
+        Whereabouts::InCall(_) | Whereabouts::Faulting => machine.eyes.is_asleep(),
         Whereabouts::Unknown => barrier::heavy() || warn_of_blindness(),
     };
     let unchanged =

@@ -1,6 +1,6 @@
 //! Tests of looking at threads.
 
-use super::{Eyes, Whereabouts, parse, state};
+use super::{Eyes, Whereabouts, is_sleep, parse, state};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -81,12 +81,25 @@ fn the_state_is_found_behind_any_name() {
 }
 
 #[test]
-fn a_sleeper_is_not_stopped() {
+fn a_sleeper_is_asleep_by_its_state() {
     let (tell, told) = std::sync::mpsc::channel::<()>();
     let (eyes, thread) = on_thread(move || {
         let _ = told.recv();
     });
-    assert!(!eyes.is_stopped());
+    while !eyes.is_asleep() {
+        std::thread::yield_now();
+    }
     drop(tell);
     thread.join().unwrap();
+}
+
+/// A thread that a tracer has just let go is seen neither on a CPU nor stopped: it waits for one.
+#[test]
+fn who_waits_for_a_cpu_is_not_asleep() {
+    for state in [b'R', b'T', b't'] {
+        assert!(!is_sleep(Some(state)));
+    }
+    for state in [b'S', b'D'] {
+        assert!(is_sleep(Some(state)));
+    }
 }
