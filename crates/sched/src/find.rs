@@ -96,16 +96,21 @@ fn take_urgent(p: &'static Processor) -> Option<GRef> {
         return None;
     }
     let mut batch = p.urgent.take_all();
-    if !batch.is_empty() && !jumps::may_jump(p) {
-        for g in batch {
+    let may_jump = batch.is_empty() || jumps::may_jump(p);
+    let first = if may_jump { batch.next() } else { None };
+    if batch.is_empty() {
+        return first;
+    }
+    for g in batch {
+        if may_jump {
+            park::push_front(p, g);
+        } else {
             park::push_back(p, g);
         }
-        return None;
     }
-    let first = batch.next();
-    for g in batch {
-        park::push_front(p, g);
-    }
+    history::anyone(Kind::Moved, 0);
+    // As in `move_injected`.
+    idle::wake_one_for(Wake::Urgent);
     first
 }
 

@@ -37,6 +37,8 @@ pub(crate) enum Wake {
     Timers,
     /// For what plain threads have made runnable, in the global queue now.
     Injected,
+    /// For what was urgent on a processor, in its ring now.
+    Urgent,
     /// The poller's bell, for what a plain thread makes runnable.
     Bell,
     /// For what a share of the global queue brought into a ring.
@@ -95,7 +97,7 @@ mod planted {
         CHOSEN.store(*fault, Relaxed);
     }
 
-    const FAULTS: [(&str, u8); 19] = [
+    const FAULTS: &[(&str, u8)] = &[
         ("spawn", Place::Spawn as u8),
         ("exit", Place::Exit as u8),
         ("park", Place::Park as u8),
@@ -111,6 +113,7 @@ mod planted {
         ("no-wake-commit", Wake::Commit as u8),
         ("no-wake-timers", Wake::Timers as u8),
         ("no-wake-injected", Wake::Injected as u8),
+        ("no-wake-urgent", Wake::Urgent as u8),
         ("no-wake-bell", Wake::Bell as u8),
         ("no-wake-share", Wake::Share as u8),
         ("no-wake-found", Wake::Found as u8),

@@ -83,9 +83,9 @@ fn promises_are_kept_on_a_thread_for_each() {
 /// Some wakes are due only after a race that a load may not see, so several loads try.
 #[test]
 fn a_forgotten_wake_is_seen() {
-    const WAKES: [&str; 12] = [
+    const WAKES: &[&str] = &[
         "spawn", "ready", "in-turn", "yield", "gosched", "front", "commit", "timers", "injected",
-        "share", "found", "put-back",
+        "share", "found", "put-back", "urgent",
     ];
     for wake in WAKES {
         let is_seen = (1..=40).any(|seed| {
