@@ -46,6 +46,20 @@ impl Parker {
         }
     }
 
+    /// As [`sleep`](Parker::sleep), but stays awake for the first `patience_ns`: for a wake that is
+    /// expected sooner than the kernel could deliver it.
+    pub fn sleep_patiently(&self, patience_ns: u64) {
+        let until = monotonic_ns() + patience_ns;
+        // Relaxed: a look before `take`, which would write to the line each time.
+        while self.word.load(Relaxed) != NOTIFIED {
+            if monotonic_ns() > until {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.sleep();
+    }
+
     /// As [`sleep`](Parker::sleep), at most until `deadline_ns` on the monotonic clock.
     /// Returns whether a permit was taken.
     pub fn sleep_until(&self, deadline_ns: u64) -> bool {

@@ -46,6 +46,8 @@ pub(crate) struct Processor {
     pub(crate) id: u32,
     /// The machine that holds it; null if idle. Written by: the holder. Read by: dumps.
     machine: AtomicPtr<Machine>,
+    /// The machine that gave it up when the world was stopped. Written by: that one, the stopper.
+    stopped: AtomicPtr<Machine>,
     pub(crate) timers: Timers,
     pub(crate) counters: PerProcessor,
     core: UnsafeCell<Core>,
@@ -82,6 +84,7 @@ impl Processor {
             tick: AtomicU32::new(0),
             id,
             machine: AtomicPtr::new(std::ptr::null_mut()),
+            stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
             counters: PerProcessor::default(),
             core: UnsafeCell::new(Core {
@@ -167,6 +170,20 @@ impl Processor {
         let m = self.machine.load(Relaxed);
         // SAFETY: machines are never freed.
         unsafe { m.as_ref() }
+    }
+
+    /// `machine` has given it up, because the world is being stopped.
+    pub(crate) fn note_stopped(&self, machine: &'static Machine) {
+        // ORDERING: Relaxed; published by the count of processors that are stopped.
+        self.stopped.store((machine as *const Machine).cast_mut(), Relaxed);
+    }
+
+    /// The machine that gave it up, for the one who starts the world.
+    pub(crate) fn take_stopped(&self) -> Option<&'static Machine> {
+        // ORDERING: Relaxed; as above.
+        let machine = self.stopped.swap(std::ptr::null_mut(), Relaxed);
+        // SAFETY: machines are never freed.
+        unsafe { machine.as_ref() }
     }
 }
 

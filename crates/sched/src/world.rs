@@ -2,6 +2,11 @@
 //!
 //! Machines stop at their next way out of the runtime or next round of the scheduler; processors
 //! of machines that are idle, in a declared call or asleep in the kernel are taken where they are.
+//! Those that goroutines compute on are interrupted, if they have not stopped by themselves at once.
+//!
+//! A machine that stopped has its own processor back at the start. In Go any idle one gets it; then
+//! the kernel wakes a thread that last ran on the stopper's CPU, in the place of the stopper, which
+//! is held up for a millisecond or more while the CPU of the machine that stopped is idle.
 //!
 //! While the world is stopped nothing allocates, drops user values, unwinds or exits: stopped code
 //! may hold any lock.
@@ -24,6 +29,9 @@ use std::time::Duration;
 
 /// How long the stopper sleeps before it looks for more that it can take itself. Go's number.
 const RETRY: Duration = Duration::from_micros(100);
+/// How long it waits awake before that, and a machine that stopped for the start: both mostly last a
+/// few microseconds, less than it takes to fall asleep and be woken.
+const PATIENCE_NS: u64 = 10_000;
 
 /// Whether somebody stops the world. One at a time.
 static STOPPING: AtomicBool = AtomicBool::new(false);
@@ -44,7 +52,8 @@ pub(crate) fn must_stop(p: &Processor) -> bool {
     p.attention.load(Relaxed) & STOP != 0
 }
 
-/// The holder of `p` stops. It waits for a processor afterwards like any machine without one.
+/// The holder of `p` stops until the world starts. It has `p` again then if there is something to
+/// run, else it is a machine without a processor.
 pub(crate) fn give_up(machine: &'static Machine, p: &'static Processor) {
     if machine.is_searching.replace(false) {
         SCHEDULER.searchers.give_up();
@@ -52,8 +61,14 @@ pub(crate) fn give_up(machine: &'static Machine, p: &'static Processor) {
     history::processor(Kind::Transit, p);
     machine.set_processor(None);
     p.set_machine(None);
+    p.note_stopped(machine);
     count_stopped();
     STOPPER.wake();
+    // Only `start` wakes this parker now: the machine is in nobody's list.
+    machine.parker.sleep_patiently(PATIENCE_NS);
+    if let Some(p) = machine.take_handed() {
+        idle::acquire(machine, p);
+    }
 }
 
 fn count_stopped() {
@@ -181,18 +196,40 @@ fn stop_others(own: Option<&'static Processor>) {
     for p in SCHEDULER.processors().filter(|p| !is_own(p)) {
         attention::ask(p, STOP);
     }
-    loop {
-        take_what_can_be_taken(own);
-        // ORDERING: Acquire pairs with `count_stopped`.
-        if STOPPED.load(Acquire) == SCHEDULER.procs() {
+    take_what_rests();
+    for_each_other(own, |_, machine| take_from_call(machine));
+    while !are_all_stopped_soon() {
+        take_what_rests();
+        for_each_other(own, |p, machine| {
+            if preempt::is_on() {
+                preempt::request(machine);
+            }
+            take_from_call(machine);
+            take_from_sleeper(p, machine);
+        });
+        if are_all_stopped_soon() {
             return;
         }
         STOPPER.sleep_for(RETRY);
     }
 }
 
-/// Idle processors, and those of machines that block.
-fn take_what_can_be_taken(own: Option<&'static Processor>) {
+/// Waits a little until all processors are stopped; whether they are.
+fn are_all_stopped_soon() -> bool {
+    // ORDERING: Acquire pairs with `count_stopped`.
+    let are_stopped = || STOPPED.load(Acquire) == SCHEDULER.procs();
+    let until = os::monotonic_ns() + PATIENCE_NS;
+    while !are_stopped() {
+        if os::monotonic_ns() > until {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
+    true
+}
+
+/// Takes processors that are idle or wait for a machine.
+fn take_what_rests() {
     while SCHEDULER.take_idle().is_some() {
         count_stopped();
     }
@@ -200,30 +237,41 @@ fn take_what_can_be_taken(own: Option<&'static Processor>) {
         SCHEDULER.searchers.give_up();
         count_stopped();
     }
+}
+
+/// Calls `f` with each machine that holds a processor other than `own`, as the one revoker.
+fn for_each_other(
+    own: Option<&'static Processor>,
+    f: impl Fn(&'static Processor, &'static Machine),
+) {
     let _one_revoker = REVOKER.lock();
     for p in SCHEDULER.processors().filter(|p| own.is_none_or(|own| own.id != p.id)) {
-        let Some(machine) = p.machine() else { continue };
-        if preempt::is_on() {
-            preempt::request(machine);
-        }
-        if let Some(taken) = take_from_blocked(p, machine) {
-            history::processor(Kind::Transit, taken);
-            taken.set_machine(None);
-            count_stopped();
+        if let Some(machine) = p.machine() {
+            f(p, machine);
         }
     }
 }
 
-/// The processor that was taken from `machine`, which had `p` when it was looked at.
-fn take_from_blocked(
-    p: &'static Processor,
-    machine: &'static Machine,
-) -> Option<&'static Processor> {
+/// Takes the processor of a machine in a declared call.
+fn take_from_call(machine: &'static Machine) {
     if let Some(taken) = machine.ownership.take_from_call() {
-        return Some(SCHEDULER.processor(taken));
+        stop_taken(SCHEDULER.processor(taken));
     }
-    let leaves = machine.progress()?;
-    monitor::take_if_asleep(p, machine, leaves).then_some(p)
+}
+
+/// Takes the processor of a machine asleep in the kernel, which had `p` when it was looked at.
+fn take_from_sleeper(p: &'static Processor, machine: &'static Machine) {
+    if let Some(leaves) = machine.progress()
+        && monitor::take_if_asleep(p, machine, leaves)
+    {
+        stop_taken(p);
+    }
+}
+
+fn stop_taken(p: &'static Processor) {
+    history::processor(Kind::Transit, p);
+    p.set_machine(None);
+    count_stopped();
 }
 
 /// Starts the world: processors with work get machines, the others are idle.
@@ -237,11 +285,21 @@ fn start(own: Option<&'static Processor>) {
         // ORDERING: Release: as in `stop_others`.
         STOPPING.store(false, Release);
     }
-    for p in SCHEDULER.processors().filter(|p| own.is_none_or(|own| own.id != p.id)) {
-        if p.ring.is_empty() {
-            SCHEDULER.give_idle(p);
-        } else {
-            hand_off(p);
+    for p in SCHEDULER.all_processors() {
+        let stopped = p.take_stopped();
+        let is_free = p.id < SCHEDULER.procs() && own.is_none_or(|own| own.id != p.id);
+        let has_work = !p.ring.is_empty() || !p.urgent.is_empty();
+        match stopped {
+            Some(machine) if is_free && has_work => machine.hand_over(p),
+            None if is_free && has_work => hand_off(p),
+            _ => {
+                if is_free {
+                    SCHEDULER.give_idle(p);
+                }
+                if let Some(machine) = stopped {
+                    machine.parker.wake();
+                }
+            }
         }
     }
     idle::recheck_after_release();

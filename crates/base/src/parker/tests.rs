@@ -7,20 +7,31 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn every_wake_is_seen() {
+    wakes_are_seen_by(Parker::sleep);
+}
+
+#[test]
+fn every_wake_is_seen_by_the_patient() {
+    wakes_are_seen_by(|parker| parker.sleep_patiently(0));
+    wakes_are_seen_by(|parker| parker.sleep_patiently(1_000));
+    wakes_are_seen_by(|parker| parker.sleep_patiently(100_000));
+}
+
+fn wakes_are_seen_by(sleep: impl Fn(&Parker) + Sync) {
     let (parker, back) = (Parker::new(), Parker::new());
     let round = AtomicU64::new(0);
     thread::scope(|s| {
         s.spawn(|| {
-            for i in 1..=20_000 {
-                parker.sleep();
+            for i in 1..=4_000 {
+                sleep(&parker);
                 assert_eq!(round.load(SeqCst), i);
                 back.wake();
             }
         });
-        for i in 1..=20_000 {
+        for i in 1..=4_000 {
             round.store(i, SeqCst);
             parker.wake();
-            back.sleep();
+            sleep(&back);
         }
     });
 }

@@ -10,18 +10,19 @@ use gosched::channel::bounded;
 use gosched::runtime::pause_world;
 use gosched::thread::sleep;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// `tasks` goroutines in pairs that throw a ball to and fro, `hogs` that compute without a pause, and
-/// `n` stops, `gap` microseconds apart.
+/// `n` stops, `gap` microseconds apart, from when every pair plays.
 pub(crate) fn run(args: &Args) -> Outcome {
     let n = args.n(1_000)?;
     let tasks = args.get("tasks", 10_000_u64)?;
     let hogs = args.get("hogs", 0_u64)?;
     let gap = Duration::from_micros(args.get("gap", 500)?);
     let over = Arc::new(AtomicBool::new(false));
-    let pairs: Vec<_> = (0..tasks / 2).flat_map(|_| pair(over.clone())).collect();
+    let playing = Arc::new(AtomicU64::new(0));
+    let pairs: Vec<_> = (0..tasks / 2).flat_map(|_| pair(over.clone(), playing.clone())).collect();
     let computing: Vec<_> = (0..hogs)
         .map(|_| {
             let over = over.clone();
@@ -33,6 +34,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
             })
         })
         .collect();
+    // ORDERING: Relaxed; as above.
+    while playing.load(Relaxed) < tasks / 2 {
+        sleep(gap);
+    }
     let start = Instant::now();
     let stops = (0..n).map(|_| {
         sleep(gap);
@@ -56,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 /// Two tasks with a ball; each returns how often it threw it.
-fn pair(over: Arc<AtomicBool>) -> [gosched::thread::JoinHandle<u64>; 2] {
+fn pair(over: Arc<AtomicBool>, playing: Arc<AtomicU64>) -> [gosched::thread::JoinHandle<u64>; 2] {
     let (ping, pinged) = bounded(1);
     let (pong, ponged) = bounded(1);
     let first = spawn(move || {
@@ -66,6 +71,10 @@ fn pair(over: Arc<AtomicBool>) -> [gosched::thread::JoinHandle<u64>; 2] {
             ping.send(()).expect("the other one catches it");
             ponged.recv().expect("and throws it back");
             throws += 1;
+            if throws == 1 {
+                // ORDERING: Relaxed; a count.
+                playing.fetch_add(1, Relaxed);
+            }
         }
         throws
     });
