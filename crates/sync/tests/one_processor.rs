@@ -1,11 +1,16 @@
 //! Locks on one processor: how often one may be overtaken. What runs is the scheduler's choice
 //! alone there, so it can be counted.
 
-use gosched_sched::{Config, JoinHandle, SpawnOptions, run, spawn, yield_now};
+use gosched_sched::{JoinHandle, SpawnOptions, spawn, yield_now};
 use gosched_sync::{Arc, Mutex, RwLock};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
+
+#[allow(dead_code, reason = "shared with the tests of channels")]
+#[path = "../../channel/tests/it/undisturbed.rs"]
+mod undisturbed;
+use undisturbed::undisturbed;
 
 fn go<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     // SAFETY: the bounds are those of `std::thread::spawn`, and thread-locals are its own.
@@ -15,13 +20,23 @@ fn go<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T
 /// One thread, so the tests are one.
 #[test]
 fn on_one_processor() {
-    // Nobody is stopped at a slice's end, which would send it behind all others.
-    let _ = Config::new().procs(1).slice(Duration::from_secs(3600)).start();
-    run(|| {
-        one_who_locks_again_and_again_is_passed();
-        a_writer_passes_readers_who_come_again_and_again();
-        a_reader_passes_writers_who_come_again_and_again();
+    undisturbed::on_one_processor(|| {
+        check("one who locks", 1, one_who_locks_again_and_again_is_passed);
+        // Each of the four may come once more while the writer is on its way.
+        check("readers", 4, a_writer_passes_readers_who_come_again_and_again);
+        check("writers", 2, a_reader_passes_writers_who_come_again_and_again);
     });
+}
+
+/// Runs `scenario`, in which somebody is overtaken by so many others, wherever the rounds fall in it
+/// that take the ring's head first.
+fn check(others: &str, count: usize, scenario: fn() -> Overtaking) {
+    for _ in 0..10 {
+        let Overtaking { most, taken } = undisturbed(scenario);
+        assert!(taken >= 10, "{others} took it {taken} times");
+        assert!(most <= count * OVERTAKEN_MAX, "{others} overtook {most} times");
+        yield_now();
+    }
 }
 
 fn compute(d: Duration) {
@@ -36,6 +51,14 @@ const HOLD: Duration = Duration::from_micros(100);
 /// What the one that waits may see others do between its wish and its turn: those that hold the
 /// lock when it comes, and the one unlock that wakes it.
 const OVERTAKEN_MAX: usize = 4;
+
+/// What came of a scenario.
+struct Overtaking {
+    /// How often others took the lock during one wait, at most.
+    most: usize,
+    /// How often they took it altogether.
+    taken: usize,
+}
 
 #[derive(Default)]
 struct Counts {
@@ -60,7 +83,7 @@ fn overtaken(counts: &Counts, lock: impl Fn()) -> usize {
 }
 
 /// Holds a lock for 100 us, gives way while it holds it, and takes it again at once.
-fn one_who_locks_again_and_again_is_passed() {
+fn one_who_locks_again_and_again_is_passed() -> Overtaking {
     let shared = Arc::new((Mutex::new(()), Counts::default()));
     let hog = go({
         let shared = shared.clone();
@@ -75,11 +98,10 @@ fn one_who_locks_again_and_again_is_passed() {
     });
     let most = overtaken(&shared.1, || drop(shared.0.lock().unwrap()));
     hog.join().unwrap();
-    assert!(shared.1.taken.load(SeqCst) >= 10, "the hog held it");
-    assert!(most <= OVERTAKEN_MAX, "overtaken {most} times");
+    Overtaking { most, taken: shared.1.taken.load(SeqCst) }
 }
 
-fn a_writer_passes_readers_who_come_again_and_again() {
+fn a_writer_passes_readers_who_come_again_and_again() -> Overtaking {
     let shared = Arc::new((RwLock::new(()), Counts::default()));
     let readers: Vec<_> = (0..4)
         .map(|_| {
@@ -96,12 +118,10 @@ fn a_writer_passes_readers_who_come_again_and_again() {
         .collect();
     let most = overtaken(&shared.1, || drop(shared.0.write().unwrap()));
     readers.into_iter().for_each(|r| r.join().unwrap());
-    assert!(shared.1.taken.load(SeqCst) >= 10, "they read");
-    // Each of the four may come once more while the writer is on its way.
-    assert!(most <= 4 * OVERTAKEN_MAX, "overtaken {most} times");
+    Overtaking { most, taken: shared.1.taken.load(SeqCst) }
 }
 
-fn a_reader_passes_writers_who_come_again_and_again() {
+fn a_reader_passes_writers_who_come_again_and_again() -> Overtaking {
     let shared = Arc::new((RwLock::new(()), Counts::default()));
     let writers: Vec<_> = (0..2)
         .map(|_| {
@@ -118,6 +138,5 @@ fn a_reader_passes_writers_who_come_again_and_again() {
         .collect();
     let most = overtaken(&shared.1, || drop(shared.0.read().unwrap()));
     writers.into_iter().for_each(|w| w.join().unwrap());
-    assert!(shared.1.taken.load(SeqCst) >= 10, "they wrote");
-    assert!(most <= 2 * OVERTAKEN_MAX, "overtaken {most} times");
+    Overtaking { most, taken: shared.1.taken.load(SeqCst) }
 }
