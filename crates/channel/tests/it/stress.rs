@@ -24,6 +24,22 @@ struct Seen {
     closed: AtomicUsize,
 }
 
+impl Seen {
+    /// How often the rarest of the rare happened.
+    fn least(&self) -> usize {
+        let rare = [
+            &self.send_timed_out,
+            &self.recv_timed_out,
+            &self.select_sent,
+            &self.select_received,
+            &self.select_timed_out,
+            &self.abandoned,
+            &self.closed,
+        ];
+        rare.into_iter().map(|counter| counter.load(Relaxed)).min().unwrap_or_default()
+    }
+}
+
 fn add(counter: &AtomicUsize) {
     counter.fetch_add(1, Relaxed);
 }
@@ -163,23 +179,18 @@ fn nothing_is_lost() {
     let all = [Some(0), Some(1), Some(3), None];
     let seen = Arc::new(Seen::default());
     let count = |counter: &AtomicUsize| counter.load(Relaxed);
-    for (n, one) in all.into_iter().enumerate() {
-        for two in all {
-            run(seed + n as u64, [one, two], &seen);
-            assert_eq!(count(&seen.made), count(&seen.dropped), "{one:?}, {two:?}: {seen:?}");
-            assert!(count(&seen.received) <= count(&seen.sent), "{one:?}, {two:?}: {seen:?}");
+    for turn in 0.. {
+        for (n, one) in all.into_iter().enumerate() {
+            for two in all {
+                run(seed + 4 * turn + n as u64, [one, two], &seen);
+                assert_eq!(count(&seen.made), count(&seen.dropped), "{one:?}, {two:?}: {seen:?}");
+                assert!(count(&seen.received) <= count(&seen.sent), "{one:?}, {two:?}: {seen:?}");
+            }
+        }
+        // What a slow machine did not come to is tried again.
+        if seen.least() >= 10 {
+            break;
         }
     }
     println!("{seen:?}");
-    let rare = [
-        &seen.send_timed_out,
-        &seen.recv_timed_out,
-        &seen.select_sent,
-        &seen.select_received,
-        &seen.select_timed_out,
-        &seen.abandoned,
-        &seen.closed,
-    ];
-    let least = rare.into_iter().map(count).min();
-    assert!(least >= Some(10), "some race did not happen: {seen:?}");
 }
