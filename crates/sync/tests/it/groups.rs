@@ -1,8 +1,9 @@
 //! Groups whose first error cancels the rest, and calls that are shared.
 
-use crate::support::{Who, ms};
+use crate::support::Who;
 use gosched_sync::context::{self, ContextError};
 use gosched_sync::{Arc, Group, SingleFlight, mpsc};
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -95,14 +96,36 @@ fn a_limit_bounds_how_many_run() {
     assert!(catch_unwind(|| Group::<()>::with_limit(&context::background(), 0)).is_err());
 }
 
+/// A key that counts how often it was looked up and found.
+#[derive(Clone)]
+struct Counted(&'static str, Arc<AtomicUsize>);
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Counted) -> bool {
+        let is_same = self.0 == other.0;
+        self.1.fetch_add(usize::from(is_same), SeqCst);
+        is_same
+    }
+}
+
+impl Eq for Counted {}
+
+impl Hash for Counted {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
 #[test]
 fn those_who_ask_meanwhile_share_one_call() {
+    let found = Arc::new(AtomicUsize::new(0));
+    let key = |name| Counted(name, found.clone());
     let shared = Arc::new((SingleFlight::new(), AtomicUsize::new(0)));
     let (let_go, told) = mpsc::channel::<()>();
     let leader = Who::Goroutine.start({
-        let shared = shared.clone();
+        let (shared, key) = (shared.clone(), key("key"));
         move || {
-            shared.0.run("key", || {
+            shared.0.run(key, || {
                 shared.1.fetch_add(1, SeqCst);
                 let _end = told.recv();
                 7
@@ -112,24 +135,21 @@ fn those_who_ask_meanwhile_share_one_call() {
     while shared.1.load(SeqCst) == 0 {
         gosched_sched::yield_now();
     }
-    let (say, begun) = mpsc::channel();
     let others: Vec<_> = (0..10)
         .map(|n| {
-            let (shared, say) = (shared.clone(), say.clone());
-            (if n % 2 == 0 { Who::Goroutine } else { Who::Thread }).start(move || {
-                say.send(()).unwrap();
-                shared.0.run("key", || unreachable!())
-            })
+            let (shared, key) = (shared.clone(), key("key"));
+            (if n % 2 == 0 { Who::Goroutine } else { Who::Thread })
+                .start(move || shared.0.run(key, || unreachable!()))
         })
         .collect();
-    (0..10).for_each(|_| begun.recv().unwrap());
-    assert_eq!(shared.0.run("another key", || 8), (8, false));
-    // Those that have said so may not have asked yet.
-    gosched_sched::sleep(ms(50));
+    assert_eq!(shared.0.run(key("another key"), || 8), (8, false));
+    while found.load(SeqCst) < 10 {
+        gosched_sched::yield_now();
+    }
     drop(let_go);
     assert_eq!(leader.join(), (7, true));
     assert!(others.into_iter().all(|w| w.join() == (7, true)));
-    assert_eq!(shared.0.run("key", || 9), (9, false), "a new call");
+    assert_eq!(shared.0.run(key("key"), || 9), (9, false), "a new call");
 }
 
 #[test]
