@@ -32,8 +32,12 @@ pub(crate) fn calibrate(wanted: Duration) -> u64 {
         spin(TRY);
         start.elapsed()
     });
-    let best = tries.min().expect("there were ten");
-    (TRY as f64 * wanted.as_secs_f64() / best.as_secs_f64()) as u64
+    rounds_for(wanted, TRY, tries.min().expect("there were ten"))
+}
+
+/// How many rounds take `wanted` where so many have taken `took`.
+fn rounds_for(wanted: Duration, rounds: u64, took: Duration) -> u64 {
+    (rounds as f64 * wanted.as_secs_f64() / took.as_secs_f64()) as u64
 }
 
 /// The n-th Fibonacci number, computed the slow way.

@@ -10,7 +10,8 @@ fn results() {
 }
 
 #[test]
-fn twice_the_time_is_about_twice_the_rounds() {
-    let (one, two) = (calibrate(Duration::from_millis(1)), calibrate(Duration::from_millis(2)));
-    assert!(one > 0 && two > one, "{one} {two}");
+fn twice_the_time_is_twice_the_rounds() {
+    let in_ms = |ms| rounds_for(Duration::from_millis(ms), 500_000, Duration::from_millis(4));
+    assert_eq!([in_ms(1), in_ms(2), in_ms(40)], [125_000, 250_000, 5_000_000]);
+    assert!(calibrate(Duration::from_millis(1)) > 0);
 }
