@@ -1,6 +1,6 @@
 //! A debugger sees threads and their frames.
 
-use crate::harness::{BLOCKS, coroutine, in_each, skip};
+use crate::harness::{BLOCKS, PATIENCE, coroutine, in_each, skip};
 use gosched_fiber::suspend;
 use std::process::Command;
 use std::sync::Arc;
@@ -37,8 +37,9 @@ fn it_lists_threads_and_a_running_fibers_frames() {
             std::thread::yield_now();
         }
         let pid = std::process::id().to_string();
+        let seconds = (PATIENCE.as_secs() / 2).to_string();
         let output = Command::new("timeout")
-            .args(["25", "gdb", "-nx", "-batch", "-p", &pid])
+            .args([seconds.as_str(), "gdb", "-nx", "-batch", "-p", &pid])
             .args(["-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"])
             .output();
         stop.store(true, SeqCst);

@@ -1,6 +1,6 @@
 //! `fork`: the child has one thread, and libc believes that it is the one it finds through FS.
 
-use crate::harness::{ALL, Mode, in_each, moved, on_thread};
+use crate::harness::{ALL, Mode, PATIENCE, in_each, moved, on_thread};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn in_child(f: impl FnOnce() -> i32) -> i32 {
     if pid == 0 {
         // The harness's watchdog is a thread, and so not in the child.
         // SAFETY: no memory is passed.
-        unsafe { libc::alarm(10) };
+        unsafe { libc::alarm(PATIENCE.as_secs() as u32 / 2) };
         let code = f();
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(code) };

@@ -30,8 +30,9 @@ pub(crate) const ALL: &[Mode] = &[TEMPLATE, TEMPLATE_BY_CALLS, DEAD_THREAD, THRE
 pub(crate) const BLOCKS: &[Mode] = &[TEMPLATE, TEMPLATE_BY_CALLS, DEAD_THREAD];
 
 const MODE: &str = "GOSCHED_TEST_MODE";
-/// Longer than any body takes on a busy machine; a hang ends the child with SIGABRT.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A hundred times what any body takes where it has the machine for itself; a hang ends the child with
+/// SIGABRT.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs `body` once in a child process for each mode. `test` is the path of the calling test.
 pub(crate) fn in_each(modes: &[Mode], test: &str, body: fn(Mode)) {

@@ -1,6 +1,6 @@
 //! Everything that walks or changes libc's list of threads, at once.
 
-use crate::harness::{BLOCKS, coroutine, in_each};
+use crate::harness::{BLOCKS, PATIENCE, coroutine, in_each};
 use crate::modules::{Library, Model};
 use gosched_base::Rng;
 use gosched_fiber::{Coroutine, pool, suspend};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const LASTS: Duration = Duration::from_secs(3);
 /// On a machine that is too busy for all of it to happen in that time.
-const LASTS_AT_MOST: Duration = Duration::from_secs(20);
+const LASTS_AT_MOST: Duration = PATIENCE.checked_div(2).unwrap();
 
 /// How often each thing happened.
 #[derive(Debug, Default)]
