@@ -27,14 +27,16 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The variable that marks the processes of a command.
 const MARK: &str = "XTASK_COMMAND";
 
-/// How long output may stay open after the command itself has ended.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long output may stay open, and processes may still be about to end, after the command itself
+/// has ended. Where CPUs are short one that was killed needs a while to go.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A command to run, with what differs from our own environment.
 #[derive(Clone)]
 pub(crate) struct Task {
     argv: Vec<String>,
     variables: Vec<(String, String)>,
+    grace: Duration,
 }
 
 /// Whether a line of output is shown.
@@ -57,7 +59,7 @@ pub(crate) enum Ended {
 
 impl Task {
     pub(crate) fn new(program: impl Into<String>) -> Task {
-        Task { argv: vec![program.into()], variables: Vec::new() }
+        Task { argv: vec![program.into()], variables: Vec::new(), grace: GRACE }
     }
 
     pub(crate) fn args<S: AsRef<str>>(mut self, args: impl IntoIterator<Item = S>) -> Task {
@@ -99,7 +101,7 @@ impl Task {
         drop(command);
         let (sender, lines) = mpsc::channel();
         let copier = thread::spawn(move || copy_lines(reader, &sender));
-        let ended = watch(&mut child, &mark, deadline, &lines, &mut on_line)?;
+        let ended = self.watch(&mut child, &mark, deadline, &lines, &mut on_line)?;
         let _ = copier.join();
         Ok(ended)
     }
@@ -116,6 +118,60 @@ impl Task {
         }
     }
 
+    /// Hands lines on until the output closes; ends what is left when time is over.
+    fn watch(
+        &self,
+        child: &mut Child,
+        mark: &str,
+        deadline: Instant,
+        lines: &Receiver<String>,
+        on_line: &mut impl FnMut(&str) -> Shown,
+    ) -> io::Result<Ended> {
+        let mut exited_at = None;
+        let mut timed_out = false;
+        // Each once: one that was killed may take a while to go.
+        let mut left = HashSet::new();
+        loop {
+            match lines.recv_timeout(Duration::from_millis(100)) {
+                Ok(line) => {
+                    if on_line(&line) == Shown::Yes {
+                        println!("{line}");
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if exited_at.is_none() => {
+                    exited_at = child.try_wait()?.map(|_| Instant::now());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if exited_at.is_some_and(|at: Instant| at.elapsed() > self.grace) {
+                left.extend(end_all(child.id(), mark));
+            } else if Instant::now() >= deadline {
+                timed_out = true;
+                end_all(child.id(), mark);
+            }
+        }
+        // Output is closed; the command itself may still run.
+        while child.try_wait()?.is_none() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
+        if child.try_wait()?.is_none() {
+            timed_out = true;
+        } else {
+            let grace = Instant::now() + self.grace;
+            while !processes_of(child.id(), mark).is_empty() && Instant::now() < grace {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+        left.extend(end_all(child.id(), mark));
+        let status = child.wait()?;
+        Ok(match (timed_out, left.len()) {
+            (true, _) => Ended::TimedOut,
+            (false, 0) => Ended::Exited(status),
+            (false, count) => Ended::LeftProcesses(count),
+        })
+    }
+
     fn command(&self, folder: &Path, mark: &str) -> Command {
         let mut command = Command::new(&self.argv[0]);
         command.args(&self.argv[1..]).current_dir(folder).env(MARK, mark);
@@ -124,55 +180,6 @@ impl Task {
         command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
         command
     }
-}
-
-/// Hands lines on until the output closes; ends what is left when time is over.
-fn watch(
-    child: &mut Child,
-    mark: &str,
-    deadline: Instant,
-    lines: &Receiver<String>,
-    on_line: &mut impl FnMut(&str) -> Shown,
-) -> io::Result<Ended> {
-    let mut exited_at = None;
-    let mut timed_out = false;
-    let mut left = 0;
-    loop {
-        match lines.recv_timeout(Duration::from_millis(100)) {
-            Ok(line) => {
-                if on_line(&line) == Shown::Yes {
-                    println!("{line}");
-                }
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) if exited_at.is_none() => {
-                exited_at = child.try_wait()?.map(|_| Instant::now());
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        if exited_at.is_some_and(|at: Instant| at.elapsed() > GRACE) {
-            left += end_all(child.id(), mark);
-        } else if Instant::now() >= deadline {
-            timed_out = true;
-            end_all(child.id(), mark);
-        }
-    }
-    // Output is closed; the command itself may still run.
-    while child.try_wait()?.is_none() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(10));
-    }
-    if child.try_wait()?.is_none() {
-        timed_out = true;
-    } else {
-        left += processes_of(child.id(), mark).len();
-    }
-    end_all(child.id(), mark);
-    let status = child.wait()?;
-    Ok(match (timed_out, left) {
-        (true, _) => Ended::TimedOut,
-        (false, 0) => Ended::Exited(status),
-        (false, _) => Ended::LeftProcesses(left),
-    })
 }
 
 /// Cuts output into lines; the last one may lack its end.
@@ -191,8 +198,8 @@ fn new_mark() -> String {
     format!("{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Kills the processes of a command until none is found; returns how many there were.
-fn end_all(root: u32, mark: &str) -> usize {
+/// Kills the processes of a command until none is found; returns which there were.
+fn end_all(root: u32, mark: &str) -> HashSet<u32> {
     let mut ended = HashSet::new();
     // Bounded, since a process in an uninterruptible call outlives its killing.
     for _ in 0..100 {
@@ -208,7 +215,7 @@ fn end_all(root: u32, mark: &str) -> usize {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    ended.len()
+    ended
 }
 
 /// The living processes that are `root`, descend from it, or carry the mark.
@@ -234,12 +241,31 @@ fn processes_of(root: u32, mark: &str) -> Vec<u32> {
         }
     }
     let wanted = format!("{MARK}={mark}");
-    let marked = |pid: u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let marked = |pid: u32, parent: u32| {
+        let environment = environment_of(pid, pid > root && parent != KERNEL_THREADS);
         environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
     };
-    let found = all.iter().map(|(pid, _)| *pid);
-    found.filter(|pid| ours.contains(pid) || marked(*pid)).collect()
+    let found = all.into_iter().filter(|(pid, parent)| ours.contains(pid) || marked(*pid, *parent));
+    found.map(|(pid, _)| pid).collect()
+}
+
+/// The parent of the kernel's threads.
+const KERNEL_THREADS: u32 = 2;
+
+/// The environment of a process. One that may have been started just now is looked at again while
+/// it seems to have none: so it is while it becomes another program.
+fn environment_of(pid: u32, may_be_new: bool) -> Vec<u8> {
+    let path = format!("/proc/{pid}/environ");
+    for _ in 0..100 {
+        match fs::read(&path) {
+            Ok(empty) if empty.is_empty() && may_be_new && parent_if_alive(pid).is_some() => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // Another user's can't be read.
+            result => return result.unwrap_or_default(),
+        }
+    }
+    Vec::new()
 }
 
 /// The parent of a process that is not a zombie.
