@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Far above what any step takes on a loaded machine.
-const STEP_TIMEOUT: Duration = Duration::from_secs(180);
+const STEP_TIMEOUT: Duration = Duration::from_secs(400);
 
 /// How a step went.
 #[derive(Clone, Debug, PartialEq, Eq)]

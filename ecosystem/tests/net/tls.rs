@@ -113,7 +113,7 @@ fn serve(config: Arc<ServerConfig>, connections: usize) -> (u16, gosched::thread
     (port, server)
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "600s")]
 fn openssl_talks_to_it() {
     if !has("openssl") {
         println!("SKIPPED: there is no openssl");
@@ -151,7 +151,7 @@ fn openssl_talks_to_it() {
     }
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "600s")]
 fn curl_talks_to_it_many_at_once() {
     if !has("openssl") || !has("curl") {
         println!("SKIPPED: there is no openssl or no curl");
@@ -165,7 +165,7 @@ fn curl_talks_to_it_many_at_once() {
             let chain = certificate.chain();
             go(move || {
                 gosched::process::Command::new("curl")
-                    .args(["--silent", "--show-error", "--max-time", "30", "--noproxy", "*"])
+                    .args(["--silent", "--show-error", "--max-time", "500", "--noproxy", "*"])
                     .args(["--resolve", &format!("localhost:{port}:127.0.0.1")])
                     .arg("--cacert")
                     .arg(chain)

@@ -4,7 +4,7 @@ use gosched::go;
 use gosched::net::{TcpListener, TcpStream};
 use tungstenite::Message;
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "600s")]
 fn many_clients_talk_at_once() {
     const CLIENTS: usize = 50;
     const MESSAGES: usize = 100;

@@ -178,7 +178,7 @@ fn crossbeam_channel() {
                 Ok(n) => sum += n,
                 Err(_) => break,
             },
-            default(Duration::from_secs(20)) => panic!("nothing came"),
+            default(Duration::from_secs(300)) => panic!("nothing came"),
         }
     }
     hop();

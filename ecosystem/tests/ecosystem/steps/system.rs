@@ -105,7 +105,7 @@ fn tcp() {
         stream.write_all(&word).unwrap();
     });
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     hop();
     stream.write_all(b"abcd").unwrap();
     hop();
