@@ -21,7 +21,7 @@
 /// let seven = select! {
 ///     recv(r1) -> message => message.unwrap(),
 ///     send(s2, "nobody receives it") -> sent => { sent.unwrap(); 0 }
-///     recv(after(Duration::from_secs(1))) -> _ => panic!("too late"),
+///     recv(after(Duration::from_secs(60))) -> _ => panic!("too late"),
 /// };
 /// assert_eq!(seven, 7);
 ///
