@@ -77,7 +77,7 @@ macro_rules! for_each_stream {
     ($($name:ident),* $(,)?) => {
         mod tcp {
             $(
-                #[gosched::test(timeout = "60s")]
+                #[gosched::test(timeout = "300s")]
                 fn $name() {
                     super::$name::<gosched::net::TcpStream>();
                 }
@@ -85,7 +85,7 @@ macro_rules! for_each_stream {
         }
         mod unix {
             $(
-                #[gosched::test(timeout = "60s")]
+                #[gosched::test(timeout = "300s")]
                 fn $name() {
                     super::$name::<gosched::net::UnixStream>();
                 }
