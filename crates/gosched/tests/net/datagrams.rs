@@ -74,7 +74,7 @@ fn closing_ends_udp_receives_that_wait() {
         let a = a.clone();
         go(move || a.recv(&mut [0; 8]))
     });
-    until_waiting(3);
+    until_waiting(&receivers);
     a.close();
     for receiver in receivers {
         match receiver.join().unwrap() {
@@ -132,7 +132,7 @@ fn a_sender_that_is_not_connected_waits_for_room() {
             socket.send_to(&number.to_ne_bytes(), &path).unwrap();
         }
     });
-    until_waiting(1);
+    until_waiting(std::slice::from_ref(&sender));
     let mut number = [0; 4];
     for expected in 0..MESSAGES {
         receiver.recv(&mut number).unwrap();

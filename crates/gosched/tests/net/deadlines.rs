@@ -64,7 +64,7 @@ fn a_deadline_ends_a_read_that_waits_already<S: Stream>() {
         let a = a.clone();
         move || a.read_shared(&mut [0; 8]).unwrap_err().kind()
     });
-    super::pairs::until_waiting(1);
+    super::pairs::until_waiting(std::slice::from_ref(&reader));
     a.set_read_deadline(soon());
     assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);
     // One that is over already ends it at once.
@@ -73,7 +73,7 @@ fn a_deadline_ends_a_read_that_waits_already<S: Stream>() {
         let a = a.clone();
         move || a.read_shared(&mut [0; 8]).unwrap_err().kind()
     });
-    super::pairs::until_waiting(1);
+    super::pairs::until_waiting(std::slice::from_ref(&reader));
     a.set_read_deadline(Some(Instant::now()));
     assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);
 }
@@ -127,7 +127,7 @@ fn a_deadline_counts_for_all_that_wait<S: Stream>() {
         let a = a.clone();
         go(move || a.read_shared(&mut [0; 8]).unwrap_err().kind())
     });
-    super::pairs::until_waiting(5);
+    super::pairs::until_waiting(&readers);
     a.set_read_deadline(soon());
     for reader in readers {
         assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);

@@ -141,7 +141,7 @@ fn closing_ends_all_accepts<L: Listener>() {
         let listener = listener.clone();
         go(move || listener.accept_one().map(drop))
     });
-    super::pairs::until_waiting(5);
+    super::pairs::until_waiting(&acceptors);
     let connect = listener.connector();
     listener.close();
     for acceptor in acceptors {

@@ -185,7 +185,8 @@ fn closing_ends_reads_and_writes_that_wait<S: Stream>() {
             }
         })
     });
-    super::pairs::until_waiting(6);
+    super::pairs::until_waiting(&readers);
+    super::pairs::until_waiting(&writers);
     a.close();
     for reader in readers {
         // Whoever was just looking sees the end instead.
