@@ -86,12 +86,13 @@ fn plain_join() {
 /// ends the process when it has read the warning, to the end.
 fn foreign() {
     let (warning, standard_error) = std::io::pipe().expect("a pipe");
-    // SAFETY: two descriptors of ours; the first is for the thread below.
-    let before = unsafe { std::fs::File::from_raw_fd(libc::dup(2)) };
-    // SAFETY: as above.
+    // SAFETY: no memory is passed.
+    let before = unsafe { libc::dup(2) };
+    // SAFETY: just opened for this.
+    let mut before = unsafe { std::fs::File::from_raw_fd(before) };
+    // SAFETY: no memory is passed.
     assert_eq!(unsafe { libc::dup2(standard_error.as_raw_fd(), 2) }, 2);
     std::thread::spawn(move || {
-        let mut before = before;
         for line in BufReader::new(warning).lines() {
             let line = line.expect("text");
             writeln!(before, "{line}").expect("somebody reads");
