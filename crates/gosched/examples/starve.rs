@@ -49,7 +49,7 @@ impl Way {
     fn patience(self) -> Duration {
         match self {
             Way::Off => Duration::from_millis(300),
-            Way::Yield | Way::On => Duration::from_secs(60),
+            Way::Yield | Way::On => Duration::from_secs(600),
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Done {
 pub(crate) enum SubmitError {
     /// The pool is, or was, shut down.
     Closed,
-    /// There was no room in the queue for a second.
+    /// There was no room in the queue for too long.
     Full,
 }
 
@@ -80,6 +80,8 @@ struct Shared {
 
 pub(crate) struct WorkerPool {
     shared: Arc<Shared>,
+    /// How long a job waits for room in the queue.
+    patience: Duration,
     cancel: Cancel,
     workers: usize,
     running: WaitGroup,
@@ -89,11 +91,12 @@ pub(crate) struct WorkerPool {
 }
 
 impl WorkerPool {
-    pub(crate) fn new(workers: usize, log: Log) -> WorkerPool {
+    pub(crate) fn new(workers: usize, patience: Duration, log: Log) -> WorkerPool {
         let (ctx, cancel) = context::with_cancel(&context::background());
         let cpu = Semaphore::new(runtime::gomaxprocs(0));
         WorkerPool {
             shared: Arc::new(Shared { ctx, stats: Stats::default(), cpu, log }),
+            patience,
             cancel,
             workers,
             running: WaitGroup::new(),
@@ -122,12 +125,12 @@ impl WorkerPool {
         self.monitor.go(move || shared.monitor());
     }
 
-    /// Gives up after a second.
+    /// Gives up when there is no room for too long.
     pub(crate) fn submit(&self, job: Job) -> Result<(), SubmitError> {
         select! {
             send(self.jobs.0, job) -> sent => sent.map_err(|_| SubmitError::Closed),
             recv(self.shared.ctx.done()) -> _ => Err(SubmitError::Closed),
-            default(Duration::from_secs(1)) => Err(SubmitError::Full),
+            default(self.patience) => Err(SubmitError::Full),
         }
     }
 
@@ -200,14 +203,23 @@ fn compute(units: u64) -> i64 {
     (0..units as i64 * 1_000_000).fold(0, |sum, i| sum + std::hint::black_box(i * i % 1000))
 }
 
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// A job's wait for room in the queue.
+    pub(crate) submit: Duration,
+    /// The rest of the jobs after a shutdown.
+    pub(crate) shutdown: Duration,
+}
+
 /// A mixed workload of 20 jobs, half of which compute `cpu_units`. Returns how many results came.
-pub(crate) fn demo(log: &Log, cpu_units: u64) -> usize {
+pub(crate) fn demo(log: &Log, cpu_units: u64, patience: Patience) -> usize {
     log("=== Scheduler Behavior Demo ===".into());
     log(format!("GOMAXPROCS: {}", runtime::gomaxprocs(0)));
     log(format!("NumCPU: {}", runtime::num_cpu()));
     let initial = runtime::num_goroutine();
     log(format!("Initial goroutines: {initial}"));
-    let pool = WorkerPool::new(runtime::gomaxprocs(0) * 2, log.clone());
+    let pool = WorkerPool::new(runtime::gomaxprocs(0) * 2, patience.submit, log.clone());
     pool.start();
     let collector = gosched::go({
         let (results, log) = (pool.results(), log.clone());
@@ -230,13 +242,11 @@ pub(crate) fn demo(log: &Log, cpu_units: u64) -> usize {
             log(format!("Failed to submit job {id}: {error}"));
         }
     }
-    pool.shutdown(Duration::from_secs(5));
+    pool.shutdown(patience.shutdown);
     let count = collector.join().unwrap_or(0);
     // What is done has been counted down before its goroutine has ended: a moment more.
-    for _ in 0..1000 {
-        if runtime::num_goroutine() <= initial {
-            break;
-        }
+    let begun = Instant::now();
+    while runtime::num_goroutine() > initial && begun.elapsed() < patience.shutdown {
         gosched::thread::sleep(Duration::from_millis(1));
     }
     log(format!("Final goroutines: {}", runtime::num_goroutine()));
@@ -248,6 +258,7 @@ fn main() {
     let log: Log = Arc::new(|line| println!("{line}"));
     log("=== Scheduler Configuration ===".into());
     log(format!("Version: {}", runtime::version()));
-    demo(&log, 10);
+    let patience = Patience { submit: Duration::from_secs(1), shutdown: Duration::from_secs(5) };
+    demo(&log, 10, patience);
     log("=== Demo Complete ===".into());
 }

@@ -9,8 +9,9 @@ mod leak;
 mod worker_pool;
 
 use gosched::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use worker_pool::{Job, Log, SubmitError, WorkerPool};
+use worker_pool::{Job, Log, Patience, SubmitError, WorkerPool};
 
 /// Lines that are kept.
 fn kept() -> (Log, Arc<Mutex<Vec<String>>>) {
@@ -22,7 +23,9 @@ fn kept() -> (Log, Arc<Mutex<Vec<String>>>) {
     (log, lines)
 }
 
-#[gosched::test(timeout = "60s")]
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[gosched::test(timeout = "300s")]
 fn goroutines_are_left_where_the_demo_says_so() {
     // The main goroutine of the test.
     let base = || gosched::runtime::num_goroutine();
@@ -33,7 +36,7 @@ fn goroutines_are_left_where_the_demo_says_so() {
 
     let before = base();
     let (log, lines) = kept();
-    assert_eq!(worker_pool::demo(&log, 1), 20);
+    assert_eq!(worker_pool::demo(&log, 1, Patience { submit: HOUR, shutdown: HOUR }), 20);
     let lines = lines.lock().unwrap();
     let is_there = |text: &str| lines.iter().any(|line| line.starts_with(text));
     for text in [
@@ -62,7 +65,7 @@ fn job(work_units: u64) -> Job {
 
 fn a_pool_that_is_shut_down_says_so() {
     let (log, _) = kept();
-    let pool = Arc::new(WorkerPool::new(2, log));
+    let pool = Arc::new(WorkerPool::new(2, HOUR, log));
     pool.start();
     // Shut down while somebody submits: an error, not a panic.
     let submitter = gosched::go({
@@ -73,21 +76,26 @@ fn a_pool_that_is_shut_down_says_so() {
             }
         }
     });
-    let results = pool.results();
-    let reader = gosched::go(move || results.iter().count());
-    gosched::thread::sleep(Duration::from_millis(5));
-    pool.shutdown(Duration::from_secs(60));
+    let (results, read) = (pool.results(), Arc::new(AtomicUsize::new(0)));
+    let reader = gosched::go({
+        let read = read.clone();
+        move || results.iter().for_each(|_| _ = read.fetch_add(1, SeqCst))
+    });
+    while read.load(SeqCst) == 0 {
+        gosched::thread::yield_now();
+    }
+    pool.shutdown(HOUR);
     assert_eq!(submitter.join().unwrap(), SubmitError::Closed);
     assert_eq!(pool.submit(job(1)), Err(SubmitError::Closed));
-    assert!(reader.join().unwrap() > 0);
+    // The results end as well.
+    reader.join().unwrap();
 }
 
 fn a_pool_that_takes_too_long_is_cancelled() {
-    const HOUR_MS: u64 = 3_600_000;
     let (log, lines) = kept();
-    let pool = WorkerPool::new(2, log);
+    let pool = WorkerPool::new(2, HOUR, log);
     pool.start();
-    pool.submit(job(HOUR_MS)).unwrap();
+    pool.submit(job(HOUR.as_millis() as u64)).unwrap();
     pool.shutdown(Duration::from_millis(1));
     assert_eq!(pool.results().iter().count(), 0);
     let lines = lines.lock().unwrap();

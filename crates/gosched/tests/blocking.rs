@@ -1,38 +1,57 @@
 //! Blocking calls, declared and not, beside goroutines that must get on.
 
+use gosched::runtime::Counters;
 use gosched::{blocking, go, run, runtime, thread};
+use std::io::{PipeReader, Read, pipe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Runs `block` in 50 goroutines beside one that counts how often it wakes.
-fn beside_a_ticker(block: fn()) {
+/// Runs `block` in 50 goroutines, which it keeps in the kernel until all of them are there and a
+/// ticker beside them has woken twenty times: that takes processors that go on without them.
+fn beside_a_ticker(block: fn(&PipeReader), hand_offs: fn(Counters) -> u64) {
+    const COUNT: usize = 50;
     run(move || {
-        let before = runtime::counters();
-        let ticker = go(|| {
-            let mut ticks = 0;
-            while ticks < 20 {
-                thread::sleep(Duration::from_millis(1));
-                ticks += 1;
-            }
-        });
-        let blocked: Vec<_> = (0..50).map(|_| go(block)).collect();
+        let before = hand_offs(runtime::counters());
+        let (reader, writer) = pipe().unwrap();
+        let (reader, entered) = (Arc::new(reader), Arc::new(AtomicUsize::new(0)));
+        let blocked: Vec<_> = (0..COUNT)
+            .map(|_| {
+                let (reader, entered) = (reader.clone(), entered.clone());
+                go(move || {
+                    entered.fetch_add(1, SeqCst);
+                    block(&reader);
+                })
+            })
+            .collect();
+        let ticker = go(|| (0..20).for_each(|_| thread::sleep(Duration::from_millis(1))));
         ticker.join().unwrap();
+        while entered.load(SeqCst) < COUNT {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The end of the file for all of them.
+        drop(writer);
         blocked.into_iter().for_each(|b| b.join().unwrap());
-        let after = runtime::counters();
-        let offs = after.declared_hand_offs + after.undeclared_hand_offs
-            - before.declared_hand_offs
-            - before.undeclared_hand_offs;
+        let offs = hand_offs(runtime::counters()) - before;
         assert!(offs > 10, "{offs} hand-offs");
     });
 }
 
+fn read_to_the_end(mut reader: &PipeReader) {
+    assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+}
+
 #[test]
 fn declared() {
-    beside_a_ticker(|| blocking(|| std::thread::sleep(Duration::from_millis(50))));
+    beside_a_ticker(
+        |reader| blocking(|| read_to_the_end(reader)),
+        |counters| counters.declared_hand_offs,
+    );
 }
 
 #[test]
 fn undeclared() {
-    beside_a_ticker(|| std::thread::sleep(Duration::from_millis(50)));
+    beside_a_ticker(read_to_the_end, |counters| counters.undeclared_hand_offs);
 }
 
 #[test]

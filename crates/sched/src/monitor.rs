@@ -14,6 +14,7 @@
 mod network;
 mod placing;
 mod retake;
+mod thread;
 
 pub(crate) use placing::SliceWatch;
 pub(crate) use retake::{Watch, take_if_asleep};
@@ -141,8 +142,7 @@ pub(crate) fn look_no_later_than(when: u64) {
 /// Starts the monitor. Once.
 pub(crate) fn start_thread() -> std::io::Result<()> {
     SCHEDULER.machine_started();
-    std::thread::Builder::new().name("gosched-monitor".into()).spawn(watch)?;
-    Ok(())
+    thread::start()
 }
 
 fn watch() {

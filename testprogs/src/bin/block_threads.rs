@@ -87,7 +87,7 @@ fn pipes(count: usize, shared: usize, is_declared: bool) {
     drop(writer.join().unwrap());
     print("done", count);
     let patience = Instant::now();
-    while runtime::counters().machines > 32 && patience.elapsed() < Duration::from_secs(60) {
+    while runtime::counters().machines > 32 && patience.elapsed() < Duration::from_secs(200) {
         thread::sleep(Duration::from_millis(50));
     }
     print("machines_left", runtime::counters().machines);
@@ -120,7 +120,8 @@ fn locked() {
     print("done", "unexpected");
 }
 
-/// Bursts of goroutines that block, beside one that sleeps for 1 ms again and again.
+/// Bursts of goroutines that block until all of a burst do, beside one that sleeps for 1 ms again and
+/// again.
 fn ticker() {
     const BURSTS: usize = 4;
     const EACH: usize = 200;
@@ -137,12 +138,34 @@ fn ticker() {
         ticks
     });
     for burst in 0..BURSTS {
-        let sleep = || std::thread::sleep(Duration::from_millis(30));
         let is_declared = burst % 2 == 0;
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let (reader, blocked) = (Arc::new(reader), Arc::new(AtomicUsize::new(0)));
+        let freeing = std::thread::spawn({
+            let blocked = blocked.clone();
+            move || {
+                // ORDERING: Relaxed; there is nothing else to see.
+                while blocked.load(Relaxed) < EACH {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                // The end of the file for all of them.
+                drop(writer);
+            }
+        });
         let all: Vec<_> = (0..EACH)
-            .map(|_| go(move || if is_declared { blocking(sleep) } else { sleep() }))
+            .map(|_| {
+                let (reader, blocked) = (reader.clone(), blocked.clone());
+                go(move || {
+                    // ORDERING: Relaxed; as above.
+                    blocked.fetch_add(1, Relaxed);
+                    let read = || (&*reader).read(&mut [0]);
+                    let end = if is_declared { blocking(read) } else { read() };
+                    assert_eq!(end.expect("a pipe can be read"), 0);
+                })
+            })
             .collect();
         all.into_iter().for_each(|g| g.join().unwrap());
+        freeing.join().unwrap();
     }
     // ORDERING: Relaxed; as above.
     over.store(true, Relaxed);

@@ -1,13 +1,14 @@
 //! What threads wait for that is no blocking call: a CPU, a signal to go on, a page, a thaw. The
 //! first argument is the kind. Prints `key=value` lines, or `SKIPPED: ` and a reason.
 
-use gosched::{go, run, runtime, thread};
+use gosched::{blocking, go, run, runtime, thread};
 use std::cell::UnsafeCell;
 use std::env;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use testprogs::filter;
@@ -30,17 +31,22 @@ fn print(key: &str, value: impl std::fmt::Display) {
     println!("{key}={value}");
 }
 
-/// Computes on every processor for as many ms as the second argument says, without a system call.
-/// Whatever is done to the process meanwhile, nothing in it blocks.
+/// Computes on every processor until standard input ends, without a system call. Whatever is done
+/// to the process meanwhile, no goroutine of it blocks.
 fn compute() {
-    let ms = env::args().nth(2).and_then(|text| text.parse().ok()).expect("a number");
-    let until = Instant::now() + Duration::from_millis(ms);
-    let before = runtime::counters();
+    static OVER: AtomicBool = AtomicBool::new(false);
+    let reader = std::thread::spawn(|| {
+        io::stdin().read_to_end(&mut Vec::new()).expect("it ends");
+        // ORDERING: Relaxed; there is nothing else to see.
+        OVER.store(true, Relaxed);
+    });
+    let (before, pages_before) = (runtime::counters(), pages_from_disk());
     let hogs: Vec<_> = (0..2 * runtime::gomaxprocs(0))
         .map(|_| {
             go(move || {
                 let mut rounds = 0_u64;
-                while Instant::now() < until {
+                // ORDERING: Relaxed; as above.
+                while !OVER.load(Relaxed) {
                     rounds += black_box((0..10_000_u64).fold(1, |x, i| x ^ (x << 1) ^ i)) & 1 | 1;
                     thread::yield_now();
                 }
@@ -50,12 +56,19 @@ fn compute() {
         .collect();
     println!("ready");
     let rounds: u64 = hogs.into_iter().map(|g| g.join().unwrap()).sum();
-    print("rounds", rounds);
     print("undeclared", runtime::counters().undeclared_hand_offs - before.undeclared_hand_offs);
+    print("pages_from_disk", pages_from_disk() - pages_before);
+    print("rounds", rounds);
+    reader.join().unwrap();
 }
 
-/// A goroutine touches a page that comes 100 ms later; with one processor, another one must not
-/// wait that long.
+/// Page faults of this process that had to wait for a disk.
+fn pages_from_disk() -> i64 {
+    usage().ru_majflt
+}
+
+/// A goroutine touches a page that comes when another one has run, with one processor. Hangs if that
+/// one has to wait for the page.
 fn fault() {
     const PAGE: usize = 4096;
     let Ok(faults) = UserFaults::open() else {
@@ -66,27 +79,24 @@ fn fault() {
         return println!("SKIPPED: userfaultfd can't watch memory ({error})");
     }
     runtime::gomaxprocs(1);
-    let answered = Arc::new(AtomicBool::new(false));
-    let helper = std::thread::spawn({
-        let answered = answered.clone();
-        move || {
-            faults.wait();
-            std::thread::sleep(Duration::from_millis(100));
-            // ORDERING: Relaxed; the page says the same.
-            answered.store(true, Relaxed);
-            faults.answer(page, PAGE, 7);
-        }
+    let (touched, is_touched) = channel();
+    let (ran, has_run) = channel();
+    let helper = std::thread::spawn(move || {
+        faults.wait();
+        touched.send(()).expect("somebody listens");
+        has_run.recv().expect("it runs");
+        faults.answer(page, PAGE, 7);
     });
     let reader = go(move || {
         // SAFETY: mapped, one byte.
         unsafe { (page as *const u8).read_volatile() }
     });
     let other = go(move || {
-        thread::sleep(Duration::from_millis(20));
-        // ORDERING: Relaxed; as above.
-        answered.load(Relaxed)
+        // Declared, so that the processor is free for the one that touches the page.
+        blocking(|| is_touched.recv()).expect("it is touched");
+        ran.send(()).expect("somebody listens");
     });
-    print("late", other.join().unwrap());
+    other.join().unwrap();
     print("byte", reader.join().unwrap());
     helper.join().unwrap();
 }
@@ -300,8 +310,11 @@ impl LibcLock {
 }
 
 /// A hundred goroutines are parked, and main with them, at the end with a timer that is far away.
-/// How often any thread of the process was woken in 2 s.
+/// How often any thread of the process was woken in 2 s. On a slow machine it may take a while until
+/// all are still; who is never still is so for all of the patience.
 fn idle() {
+    const STILL: i64 = 10;
+    const PATIENCE: Duration = Duration::from_secs(100);
     for _ in 0..100 {
         let _detached = go(thread::park);
     }
@@ -310,12 +323,17 @@ fn idle() {
         let main = main.clone();
         // A plain thread, so that there is no deadlock.
         let watcher = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(500));
-            let before = switches();
-            std::thread::sleep(Duration::from_secs(2));
-            let during = switches() - before;
-            main.unpark();
-            during
+            let begun = Instant::now();
+            loop {
+                std::thread::sleep(Duration::from_millis(500));
+                let before = switches();
+                std::thread::sleep(Duration::from_secs(2));
+                let during = switches() - before;
+                if during <= STILL || begun.elapsed() > PATIENCE {
+                    main.unpark();
+                    return during;
+                }
+            }
         });
         thread::park();
         print(key, watcher.join().unwrap());
@@ -325,9 +343,13 @@ fn idle() {
 
 /// How often threads of this process have gone to sleep.
 fn switches() -> i64 {
+    usage().ru_nvcsw
+}
+
+fn usage() -> libc::rusage {
     // SAFETY: all-zero is a valid record.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: writes one record, which is ours.
     assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) }, 0);
-    usage.ru_nvcsw
+    usage
 }

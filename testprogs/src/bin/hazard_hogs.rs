@@ -1,9 +1,10 @@
 //! Goroutines that only compute, for several slices each, on two processors. The first argument is
-//! how many. Prints `key=value` lines.
+//! how many. They go on until each was stopped some times, and most have moved; the process is killed
+//! if that never comes. Prints `key=value` lines.
 
 use gosched::{go, run, runtime};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use testprogs::signals::thread_id;
 
@@ -22,15 +23,25 @@ fn main() {
     gosched::Config::new().procs(2).start().expect("it is the first");
     run(move || {
         let pieces = pieces_of(Duration::from_millis(50));
-        let hogs: Vec<_> = (1..=count).map(|i| go(move || compute(i, pieces))).collect();
+        UNSTOPPED.store(u64::from(count), Relaxed);
+        let hogs: Vec<_> = (1..=count).map(|i| go(move || compute(i, pieces, count))).collect();
         let seen: Vec<_> = hogs.into_iter().map(|hog| hog.join().expect("no panic")).collect();
         let moved = seen.iter().filter(|seen| seen.threads.len() > 1).count();
         println!("stopped_min={}", seen.iter().map(|seen| seen.stopped).min().unwrap_or(0));
         println!("moved_percent={}", 100 * moved / seen.len());
         println!("machines={}", runtime::counters().machines);
+        println!("undeclared_hand_offs={}", runtime::counters().undeclared_hand_offs);
         println!("preemptions={}", runtime::preemptions().in_place);
     });
 }
+
+/// How often each is to be stopped, and how many percent are to be seen on another thread.
+const STOPS_MIN: u64 = 3;
+const MOVED_PERCENT_MIN: u64 = 80;
+
+/// Those that were not stopped often enough yet, and those that have moved.
+static UNSTOPPED: AtomicU64 = AtomicU64::new(0);
+static MOVED: AtomicU64 = AtomicU64::new(0);
 
 fn piece() {
     black_box((0..20_000_u64).fold(1, |x, i| black_box(x ^ (x << 1) ^ i)));
@@ -56,17 +67,25 @@ fn cpu_time() -> Duration {
 
 /// Between two pieces it has lost its processor if somebody else computed on its thread, or it is
 /// on another one.
-fn compute(me: u32, pieces: u32) -> Seen {
+fn compute(me: u32, pieces: u32, count: u32) -> Seen {
     let mut seen = Seen { stopped: 0, threads: vec![thread_id()] };
     let mut before = seen.threads[0];
     note(me, before);
-    for _ in 0..pieces {
+    let is_enough = || {
+        let percent = 100 * MOVED.load(Relaxed) / u64::from(count);
+        UNSTOPPED.load(Relaxed) == 0 && percent >= MOVED_PERCENT_MIN
+    };
+    for _ in (0..).take_while(|n| *n < pieces || !is_enough()) {
         piece();
         let now = thread_id();
         let was_mine = note(me, now);
-        seen.stopped += u64::from(now != before || !was_mine);
+        if now != before || !was_mine {
+            seen.stopped += 1;
+            UNSTOPPED.fetch_sub(u64::from(seen.stopped == STOPS_MIN), Relaxed);
+        }
         if !seen.threads.contains(&now) {
             seen.threads.push(now);
+            MOVED.fetch_add(u64::from(seen.threads.len() == 2), Relaxed);
         }
         before = now;
     }

@@ -6,28 +6,46 @@ use gosched::{go, run, runtime};
 use std::env;
 use std::io::{BufRead, BufReader, Error, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const ASKED: Duration = Duration::from_millis(10);
 const SLEEPERS: usize = 12;
-const SLEEPS: usize = 25;
+/// Of each, and more until the process was stopped often enough, and somebody's processor handed on.
+const SLEEPS_MIN: usize = 25;
+const STOPS_MIN: u64 = 1_001;
 
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTED: AtomicU64 = AtomicU64::new(0);
 static TO_THE_END: AtomicU64 = AtomicU64::new(0);
+static SLEEPS: AtomicU64 = AtomicU64::new(0);
+/// Whether the helper has said that it has stopped this process often enough.
+static IS_ENOUGH: AtomicBool = AtomicBool::new(false);
 
 fn main() {
     if let Some(process) = env::args().nth(1) {
         return storm(process.parse().expect("a process"));
     }
     let mut helper = start_helper();
+    let mut out = BufReader::new(helper.stdout.take().expect("piped"));
+    let stops = std::thread::spawn(move || {
+        let mut line = String::new();
+        out.read_line(&mut line).expect("text");
+        IS_ENOUGH.store(true, Relaxed);
+        line.clear();
+        out.read_line(&mut line).expect("text");
+        line.trim().parse::<u64>().expect("a number")
+    });
     gosched::Config::new().slice(Duration::from_micros(100)).start().expect("it is the first");
     run(|| {
         let sleepers: Vec<_> = (0..SLEEPERS).map(|i| go(move || sleep_often(i))).collect();
         sleepers.into_iter().for_each(|sleeper| sleeper.join().expect("no panic"));
     });
-    println!("stops={}", end(&mut helper));
+    // It ends with its standard input.
+    drop(helper.stdin.take());
+    println!("stops={}", stops.join().expect("no panic"));
+    helper.wait().expect("it ends");
+    println!("sleeps={}", SLEEPS.load(Relaxed));
     println!("early={}", EARLY.load(Relaxed));
     println!("interrupted={}", INTERRUPTED.load(Relaxed));
     println!("to_the_end={}", TO_THE_END.load(Relaxed));
@@ -35,7 +53,9 @@ fn main() {
 }
 
 fn sleep_often(i: usize) {
-    for _ in 0..SLEEPS {
+    let is_enough = || IS_ENOUGH.load(Relaxed) && runtime::counters().undeclared_hand_offs > 0;
+    for _ in (0..).take_while(|n| *n < SLEEPS_MIN || !is_enough()) {
+        SLEEPS.fetch_add(1, Relaxed);
         let start = Instant::now();
         let result = if i.is_multiple_of(2) { nanosleep() } else { poll() };
         if result == 0 {
@@ -65,17 +85,8 @@ fn start_helper() -> Child {
     command.spawn().expect("it starts again")
 }
 
-/// Tells the helper to end; how often it stopped this process.
-fn end(helper: &mut Child) -> u64 {
-    drop(helper.stdin.take());
-    let mut out = BufReader::new(helper.stdout.take().expect("piped"));
-    let mut line = String::new();
-    out.read_line(&mut line).expect("text");
-    helper.wait().expect("it ends");
-    line.trim().parse().expect("a number")
-}
-
-/// Stops and continues the process until standard input ends.
+/// Stops and continues the process until standard input ends. Says when it has done so often enough,
+/// and at the end how often.
 fn storm(process: i32) {
     let over = std::thread::spawn(|| std::io::stdin().read(&mut [0]));
     let mut stops = 0_u64;
@@ -88,6 +99,9 @@ fn storm(process: i32) {
             break;
         }
         stops += 1;
+        if stops == STOPS_MIN {
+            println!("enough");
+        }
     }
     println!("{stops}");
 }

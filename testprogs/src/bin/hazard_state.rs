@@ -138,8 +138,15 @@ fn handlers(install: impl FnOnce(testprogs::signals::Handler)) {
             })
         })
         .collect();
-    // Others that could run: the slice ends in handlers as well.
-    while RUNS.load(Relaxed) < ENOUGH {
+    // Others that could run: the slice ends in handlers as well. In the end a run fails by being
+    // killed.
+    let is_enough = || {
+        let now = runtime::preemptions();
+        RUNS.load(Relaxed) >= ENOUGH
+            && now.in_place > before.in_place
+            && now.in_user_handler > before.in_user_handler
+    };
+    while !is_enough() {
         thread::sleep(Duration::from_micros(300));
     }
     over.store(true, Relaxed);

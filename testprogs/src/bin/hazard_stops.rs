@@ -27,6 +27,8 @@ fn main() {
         while chunks.load(Relaxed) < 100 {
             thread::yield_now();
         }
+        // Each of the following changes the number, wherever this begins.
+        runtime::gomaxprocs(2);
         let before = runtime::world_stops().count;
         for i in 0..STOPS {
             runtime::gomaxprocs(1 + i % 2);

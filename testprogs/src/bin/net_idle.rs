@@ -76,6 +76,8 @@ fn serve(count: usize) {
         gosched::thread::yield_now();
     }
     let (threads_with, rss_with) = (threads(), rss_bytes());
+    let counted = gosched::runtime::counters();
+    let handed_off = counted.declared_hand_offs + counted.undeclared_hand_offs;
     client.stdin.take().unwrap().write_all(b"\n").unwrap();
     line.clear();
     out.read_line(&mut line).unwrap();
@@ -84,6 +86,7 @@ fn serve(count: usize) {
     println!("connections={count}");
     println!("threads_before={threads_before}");
     println!("threads_with={threads_with}");
+    println!("handed_off={handed_off}");
     println!("bytes_per_connection={}", rss_with.saturating_sub(rss_before) / count);
     println!("answered={answered}");
     println!("answers_seen={}", line.trim());

@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gosched::__private::is_in_runtime;
 use gosched::thread::{self, Builder};
@@ -49,12 +49,26 @@ fn check() {
 }
 
 fn main() {
-    run(|| (0..20).for_each(round));
+    run(|| {
+        // On a busy machine it may take more than that until somebody has stolen.
+        let begun = Instant::now();
+        let mut rounds = 0..;
+        rounds.by_ref().take(20).for_each(round);
+        while !is_enough() && begun.elapsed() < Duration::from_secs(200) {
+            rounds.next().into_iter().for_each(round);
+        }
+    });
     let counted = runtime::counters();
     println!("steals={}", counted.steals);
     println!("timers={}", counted.timers);
     println!("overflows={}", counted.overflows);
     println!("runs_in_place={}", counted.runs_in_place);
+}
+
+fn is_enough() -> bool {
+    let counted = runtime::counters();
+    let least = counted.timers.min(counted.overflows).min(counted.runs_in_place);
+    least > 0 && (runtime::gomaxprocs(0) == 1 || counted.steals > 0)
 }
 
 /// A bit of everything.

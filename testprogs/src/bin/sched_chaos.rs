@@ -1,4 +1,5 @@
-//! Everything at once, at random: `sched_chaos SEED MILLISECONDS`.
+//! Everything at once, at random: `sched_chaos SEED MILLISECONDS`, and longer until every act was
+//! done, which may take a while on a machine whose CPUs are taken away.
 //!
 //! Each act checks what it got. Prints how often each kind of act was done.
 
@@ -67,7 +68,7 @@ fn main() {
     // The runtime puts its own hook before ours at its start.
     go(|| ()).join().expect("it does not panic");
     panic::set_hook(Box::new(|_| ()));
-    std::thread::spawn(move || give_up_after(Duration::from_millis(milliseconds + 8_000)));
+    std::thread::spawn(move || give_up_after(Duration::from_millis(milliseconds) + PATIENCE));
     let mut random = Random(seed.wrapping_mul(2) + 1);
     let actors: Vec<_> = (0..30).map(|_| random.fork()).collect();
     let goroutines: Vec<_> = actors.into_iter().map(|actor| go(move || act(actor))).collect();
@@ -79,6 +80,9 @@ fn main() {
         }
     });
     std::thread::sleep(Duration::from_millis(milliseconds));
+    while !is_enough() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     STOP.store(true, Relaxed);
     goroutines.into_iter().for_each(|goroutine| goroutine.join().expect("no check fails"));
     thread.join().expect("no check fails");
@@ -96,12 +100,28 @@ fn main() {
     println!("wrong_locals={}", WRONG_LOCALS.load(Relaxed));
 }
 
+/// A run that has not ended so long after its time hangs, or does not do what it is for.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Whether everything has happened that the counts are to show.
+fn is_enough() -> bool {
+    let counted = runtime::counters();
+    let has_threads = env::var("GOSCHED").is_ok_and(|text| text.contains("tls=threads"));
+    // A thread for each goroutine has nobody to switch to. What is stolen by two processors only is
+    // a matter of luck.
+    DONE.iter().all(|done| done.load(Relaxed) > 0)
+        && counted.timers > 0
+        && (has_threads || counted.direct_switches.min(counted.runs_in_place) > 0)
+        && (runtime::gomaxprocs(0) < 8 || counted.steals > 0)
+}
+
 /// Says who hangs, and ends the process.
 fn give_up_after(time: Duration) {
     std::thread::sleep(time);
     let mut text = String::new();
     runtime::dump(&mut text).expect("a String takes everything");
-    eprintln!("hangs with {} detached\n{text}", DETACHED.load(SeqCst));
+    let (detached, counted) = (DETACHED.load(SeqCst), runtime::counters());
+    eprintln!("hangs with {detached} detached\n{DONE:?}\n{counted:?}\n{text}");
     std::process::abort();
 }
 

@@ -2,6 +2,8 @@
 
 use std::any::Any;
 use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::panic;
 use std::process;
 use std::time::Duration;
@@ -80,11 +82,24 @@ fn plain_join() {
     drop(go(thread::park).join());
 }
 
-/// A plain thread might still unpark somebody: after 10 s a warning, and nothing else.
+/// A plain thread might still unpark somebody: after 10 s a warning, and nothing else. That thread
+/// ends the process when it has read the warning, to the end.
 fn foreign() {
-    std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_secs(12));
-        process::exit(0)
+    let (warning, standard_error) = std::io::pipe().expect("a pipe");
+    // SAFETY: no memory is passed.
+    let before = unsafe { libc::dup(2) };
+    // SAFETY: just opened for this.
+    let mut before = unsafe { std::fs::File::from_raw_fd(before) };
+    // SAFETY: no memory is passed.
+    assert_eq!(unsafe { libc::dup2(standard_error.as_raw_fd(), 2) }, 2);
+    std::thread::spawn(move || {
+        for line in BufReader::new(warning).lines() {
+            let line = line.expect("text");
+            writeln!(before, "{line}").expect("somebody reads");
+            if line.starts_with("goroutine 1 ") {
+                process::exit(0);
+            }
+        }
     });
     run(thread::park);
 }
@@ -234,7 +249,7 @@ fn overflow() {
     for _ in 0..3 {
         drop(named("bystander", thread::park));
     }
-    thread::sleep(Duration::from_millis(20));
+    dump_with(&[("[park]:", 3)]);
     let deep = named("digger", || {
         println!("goroutine {}", runtime::goroutine_id().unwrap_or(0));
         deeper(0)
@@ -251,10 +266,19 @@ fn main_thread() {
 }
 
 fn dump() {
-    drop(named("sleeper", || thread::sleep(Duration::from_secs(100))));
+    drop(named("sleeper", || thread::sleep(Duration::from_secs(3600))));
     drop(go(thread::park));
-    thread::sleep(Duration::from_millis(20));
-    let mut text = String::new();
-    runtime::dump(&mut text).expect("a String takes everything");
-    print!("{text}");
+    print!("{}", dump_with(&[("[sleep]:", 1), ("[park]:", 1)]));
+}
+
+/// A dump, once so many goroutines are in each of these states.
+fn dump_with(states: &[(&str, usize)]) -> String {
+    loop {
+        let mut text = String::new();
+        runtime::dump(&mut text).expect("a String takes everything");
+        if states.iter().all(|(state, count)| text.matches(state).count() == *count) {
+            return text;
+        }
+        thread::yield_now();
+    }
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use gosched::{go, run, runtime, thread};
@@ -28,11 +28,9 @@ fn main() {
         run(runtime::gc);
     }
     println!("collected={}", resident());
-    // Threads end on their own account.
-    for _ in 0..1_000 {
-        if threads() <= 30 {
-            break;
-        }
+    // Threads end on their own account, when they have a CPU.
+    let begun = Instant::now();
+    while threads() > 30 && begun.elapsed() < Duration::from_secs(200) {
         std::thread::sleep(Duration::from_millis(1));
     }
     println!("threads_collected={}", threads());

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
-const SECONDS: &str = "120";
+/// Longer than any of them takes on a machine that is slow, busy and stalled; a hang ends with it.
+const SECONDS: &str = "400";
 
 /// What a program has printed, and how it has ended.
 pub(crate) struct Ended(Output);
@@ -15,10 +16,11 @@ pub(crate) fn run(settings: &str, program: &str, arguments: &[&str]) -> Ended {
     Ended(command(settings, program, arguments).output().expect("the child starts"))
 }
 
-/// Starts it, for tests that do something to it while it runs.
+/// Starts it, for tests that do something to it while it runs. Its standard input ends with
+/// [`Ended::of`].
 pub(crate) fn start(settings: &str, program: &str, arguments: &[&str]) -> Child {
     let mut command = command(settings, program, arguments);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the child starts")
 }
 

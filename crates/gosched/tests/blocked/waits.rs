@@ -9,9 +9,9 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The program behind `timeout`, once it computes.
-fn computing(ms: &str) -> (Child, i32) {
-    let mut child = start("", "block_waits", &["compute", ms]);
+/// The program behind `timeout`, once it computes. It does until `Ended::of`.
+fn computing() -> (Child, i32) {
+    let mut child = start("", "block_waits", &["compute"]);
     let mut line = [0; 6];
     let out = child.stdout.as_mut().expect("piped");
     out.read_exact(&mut line).expect("it says `ready`");
@@ -44,23 +44,31 @@ impl Drop for Load {
 #[test]
 fn nothing_is_handed_on_under_load() {
     let _load = Load::new();
-    let (child, pid) = computing("1500");
+    let (child, pid) = computing();
     // SAFETY: no memory is passed.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, pid as u32, 19) };
-    assert_eq!(Ended::of(child).number("undeclared"), 0);
+    sleep(Duration::from_millis(1500));
+    nothing_was_handed_on(child);
+}
+
+/// No thread was taken for a blocked one, but for those that did block: while a page came from a disk.
+#[track_caller]
+fn nothing_was_handed_on(child: Child) {
+    let ended = Ended::of(child);
+    assert!(ended.number("undeclared") <= ended.number("pages_from_disk"));
 }
 
 /// The monitor was stopped as well: what it remembers means nothing.
 #[test]
 fn nothing_is_handed_on_after_a_stop() {
-    let (child, pid) = computing("1200");
+    let (child, pid) = computing();
     for _ in 0..4 {
         signal(pid, libc::SIGSTOP);
         sleep(Duration::from_millis(120));
         signal(pid, libc::SIGCONT);
         sleep(Duration::from_millis(60));
     }
-    assert_eq!(Ended::of(child).number("undeclared"), 0);
+    nothing_was_handed_on(child);
 }
 
 fn signal(pid: i32, signal: i32) {
@@ -77,7 +85,7 @@ fn nothing_is_handed_on_after_a_thaw() {
     if let Err(error) = fs::create_dir(&group) {
         return eprintln!("SKIPPED: no freezer can be made here: {error}");
     }
-    let (child, pid) = computing("1200");
+    let (child, pid) = computing();
     let write = |file: &str, text: &str| fs::write(group.join(file), text).expect(file);
     write("cgroup.procs", &pid.to_string());
     for _ in 0..4 {
@@ -86,9 +94,8 @@ fn nothing_is_handed_on_after_a_thaw() {
         write("freezer.state", "THAWED");
         sleep(Duration::from_millis(60));
     }
-    let ended = Ended::of(child);
+    nothing_was_handed_on(child);
     let _ = fs::remove_dir(&group);
-    assert_eq!(ended.number("undeclared"), 0);
 }
 
 /// A page that comes late holds up its goroutine, not the processor.
@@ -96,8 +103,8 @@ fn nothing_is_handed_on_after_a_thaw() {
 fn a_page_fault_that_lasts_is_no_reason_to_wait() {
     let ended = run("", "block_waits", &["fault"]);
     if !ended.is_skipped() {
+        // The page comes when the other goroutine has run.
         assert_eq!(ended.number("byte"), 7);
-        assert_eq!(ended.value("late"), "false");
     }
 }
 
@@ -126,7 +133,7 @@ fn blocking_calls_are_noticed_without_proc() {
 /// A tracer holds up what it stops, and the processor with it.
 #[test]
 fn nothing_is_handed_on_from_a_traced_thread() {
-    let (child, pid) = computing("2500");
+    let (child, pid) = computing();
     let mut stops = 0;
     while stops < 6 {
         for tid in computing_threads(pid) {
@@ -145,7 +152,7 @@ fn nothing_is_handed_on_from_a_traced_thread() {
             }
         }
     }
-    assert_eq!(Ended::of(child).number("undeclared"), 0);
+    nothing_was_handed_on(child);
 }
 
 /// Threads of the process that are on a CPU or wait for one.

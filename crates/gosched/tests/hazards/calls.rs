@@ -9,8 +9,9 @@ fn calls_beside_hogs_are_not_interrupted() {
     let ended = run("", "hazard_calls", &[]);
     assert_eq!(ended.number("interrupted"), 0);
     assert_eq!(ended.number("early"), 0);
-    assert_eq!(ended.number("calls"), 3_000);
-    assert_eq!(ended.number("timed"), 750);
+    let passes = ended.number("passes");
+    assert_eq!(ended.number("calls"), 3_000 * passes);
+    assert_eq!(ended.number("timed"), 750 * passes);
     assert!(ended.number("preemptions") > 300);
     assert!(ended.number("undeclared_hand_offs") > 0);
 }
@@ -21,6 +22,8 @@ fn no_sleep_ends_early_while_the_process_is_stopped_and_continued() {
     let ended = run("", "hazard_restart", &[]);
     assert_eq!(ended.number("early"), 0);
     assert!(ended.number("stops") > 1_000);
-    assert!(ended.number("to_the_end") + ended.number("interrupted") == 300);
+    let sleeps = ended.number("sleeps");
+    assert!(sleeps >= 300);
+    assert_eq!(ended.number("to_the_end") + ended.number("interrupted"), sleeps);
     assert!(ended.number("undeclared_hand_offs") > 0);
 }

@@ -9,5 +9,6 @@ mod child;
 
 mod calls;
 mod hogs;
+mod loader;
 mod state;
 mod stops;

@@ -98,7 +98,8 @@ fn who_waits_sees_an_earlier_setting() {
 /// Each setting's message is received or undone, never both, by receivers and setters that race.
 #[test]
 fn every_setting_is_received_or_undone() {
-    const ROUNDS: usize = 2000;
+    const ROUNDS_MIN: usize = 2000;
+    const EACH_MIN: usize = 40;
     let timer = Arc::new(Timer::new(HOUR));
     let (received, undone) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
     let receivers: Vec<_> = (0..3)
@@ -121,7 +122,11 @@ fn every_setting_is_received_or_undone() {
             (stop, ended)
         })
         .collect();
-    for round in 0..ROUNDS {
+    let mut rounds = 0;
+    // Who comes first depends on who has a CPU: until both have often been.
+    while rounds < ROUNDS_MIN || received.load(SeqCst).min(undone.load(SeqCst)) < EACH_MIN {
+        let round = rounds;
+        rounds += 1;
         let d = Duration::from_micros(round as u64 % 40);
         undone.fetch_add(usize::from(timer.reset(d)), SeqCst);
         (0..round % 30 * 100).for_each(|_| std::hint::spin_loop());
@@ -135,8 +140,7 @@ fn every_setting_is_received_or_undone() {
         ended();
     }
     let (received, undone) = (received.load(SeqCst), undone.load(SeqCst));
-    assert_eq!(received + undone, ROUNDS + 1, "{received} received, {undone} undone");
-    assert!(received > ROUNDS / 50 && undone > ROUNDS / 50, "{received} received, {undone} undone");
+    assert_eq!(received + undone, rounds + 1, "{received} received, {undone} undone");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn is_nonblocking(file: &impl AsRawFd) -> bool {
     flags & libc::O_NONBLOCK != 0
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn to_std_and_back() {
     let (mut a, b) = tcp_pair();
     b.set_read_timeout(Some(Duration::from_secs(7))).unwrap();
@@ -43,14 +43,14 @@ fn to_std_and_back() {
     assert_eq!(&byte, b"z");
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn the_users_mode_is_kept() {
     let (a, _b) = tcp_pair();
     a.set_nonblocking(true).unwrap();
     assert!(is_nonblocking(&std::net::TcpStream::from(a)));
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn every_type_is_a_descriptor() {
     fn check<T: AsFd + AsRawFd + IntoRawFd + Into<OwnedFd> + From<OwnedFd>>(socket: T) {
         let number = socket.as_raw_fd();

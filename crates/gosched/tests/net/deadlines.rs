@@ -29,7 +29,14 @@ fn a_read_times_out_and_the_next_one_works<S: Stream>() {
         assert_eq!(a.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::TimedOut);
     }
     b.write_all(b"x").unwrap();
-    assert_eq!(a.read(&mut [0; 8]).unwrap(), 1);
+    // How long the kernel takes to deliver it is its own business.
+    let read = loop {
+        match a.read(&mut [0; 8]) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::TimedOut),
+            Ok(read) => break read,
+        }
+    };
+    assert_eq!(read, 1);
     a.set_read_timeout(None).unwrap();
     let writer = go(move || {
         gosched::thread::sleep(Duration::from_millis(4));
@@ -57,7 +64,7 @@ fn a_deadline_ends_a_read_that_waits_already<S: Stream>() {
         let a = a.clone();
         move || a.read_shared(&mut [0; 8]).unwrap_err().kind()
     });
-    super::pairs::until_waiting(1);
+    super::pairs::until_waiting(std::slice::from_ref(&reader));
     a.set_read_deadline(soon());
     assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);
     // One that is over already ends it at once.
@@ -66,7 +73,7 @@ fn a_deadline_ends_a_read_that_waits_already<S: Stream>() {
         let a = a.clone();
         move || a.read_shared(&mut [0; 8]).unwrap_err().kind()
     });
-    super::pairs::until_waiting(1);
+    super::pairs::until_waiting(std::slice::from_ref(&reader));
     a.set_read_deadline(Some(Instant::now()));
     assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);
 }
@@ -74,17 +81,29 @@ fn a_deadline_ends_a_read_that_waits_already<S: Stream>() {
 fn a_deadline_can_be_moved_away_from_a_read_that_waits<S: Stream>() {
     let (a, mut b) = S::pair();
     let a = Arc::new(a);
-    a.set_read_deadline(Some(Instant::now() + Duration::from_millis(40)));
-    let reader = go({
-        let a = a.clone();
-        move || a.read_shared(&mut [0; 8])
-    });
-    gosched::thread::yield_now();
-    a.set_read_deadline(None);
-    // Well after the first deadline.
-    gosched::thread::sleep(Duration::from_millis(50));
-    b.write_all(b"x").unwrap();
-    assert_eq!(reader.join().unwrap().unwrap(), 1);
+    let mut time = Duration::from_millis(40);
+    loop {
+        let deadline = Instant::now() + time;
+        a.set_read_deadline(Some(deadline));
+        let reader = go({
+            let a = a.clone();
+            move || a.read_shared(&mut [0; 8])
+        });
+        gosched::thread::yield_now();
+        a.set_read_deadline(None);
+        let was_moved_in_time = Instant::now() < deadline;
+        // Well after the first deadline.
+        gosched::thread::sleep(time + Duration::from_millis(10));
+        b.write_all(b"x").unwrap();
+        match reader.join().unwrap() {
+            Ok(n) => return assert_eq!(n, 1),
+            // This thread had no CPU for so long: once more, with more time.
+            Err(error) if !was_moved_in_time => assert_eq!(error.kind(), ErrorKind::TimedOut),
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(a.read_shared(&mut [0; 8]).unwrap(), 1);
+        time *= 2;
+    }
 }
 
 /// As in Go: not even what is there.
@@ -108,7 +127,7 @@ fn a_deadline_counts_for_all_that_wait<S: Stream>() {
         let a = a.clone();
         go(move || a.read_shared(&mut [0; 8]).unwrap_err().kind())
     });
-    super::pairs::until_waiting(5);
+    super::pairs::until_waiting(&readers);
     a.set_read_deadline(soon());
     for reader in readers {
         assert_eq!(reader.join().unwrap(), ErrorKind::TimedOut);
@@ -118,8 +137,15 @@ fn a_deadline_counts_for_all_that_wait<S: Stream>() {
 /// A byte that comes just when the time is over is read now or by the next read, never lost.
 fn deadlines_against_data<S: Stream>() {
     let (mut a, mut b) = S::pair();
+    const ROUNDS_MIN: u64 = 2000;
+    const EACH_MIN: u64 = 50;
     let (mut in_time, mut late) = (0, 0);
-    for round in 0..2000_u64 {
+    let is_over =
+        |in_time: u64, late: u64| in_time + late >= ROUNDS_MIN && in_time.min(late) > EACH_MIN;
+    for round in 0_u64.. {
+        if is_over(in_time, late) {
+            break;
+        }
         let writer = go(move || {
             gosched::thread::sleep(Duration::from_micros(random(100)));
             b.write_all(&[round as u8]).unwrap();
@@ -142,7 +168,6 @@ fn deadlines_against_data<S: Stream>() {
         assert_eq!(byte[0], round as u8);
         b = writer.join().unwrap();
     }
-    assert!(in_time > 50 && late > 50, "no race: {in_time} in time, {late} late");
 }
 
 fn timeouts_of_zero_are_refused<S: Stream>() {

@@ -1,6 +1,7 @@
 //! Connected sockets of each kind, and what the tests do with all of them alike.
 
 use gosched::net::{TcpListener, TcpStream, UnixStream};
+use gosched::thread::JoinHandle;
 use std::io::{Read, Result, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -77,7 +78,7 @@ macro_rules! for_each_stream {
     ($($name:ident),* $(,)?) => {
         mod tcp {
             $(
-                #[gosched::test(timeout = "60s")]
+                #[gosched::test(timeout = "300s")]
                 fn $name() {
                     super::$name::<gosched::net::TcpStream>();
                 }
@@ -85,7 +86,7 @@ macro_rules! for_each_stream {
         }
         mod unix {
             $(
-                #[gosched::test(timeout = "60s")]
+                #[gosched::test(timeout = "300s")]
                 fn $name() {
                     super::$name::<gosched::net::UnixStream>();
                 }
@@ -95,13 +96,14 @@ macro_rules! for_each_stream {
 }
 pub(crate) use for_each_stream;
 
-/// Waits until so many goroutines wait for files. Those of tests that run beside this one count
-/// too, so it makes a situation likely, no more.
-pub(crate) fn until_waiting(count: usize) {
+/// Waits until all of these goroutines wait for files.
+pub(crate) fn until_waiting<T>(goroutines: &[JoinHandle<T>]) {
+    let numbers = goroutines.iter().map(|g| g.thread().goroutine_id().unwrap());
+    let states: Vec<_> = numbers.map(|number| format!("goroutine {number} [IO wait")).collect();
     loop {
         let mut dump = String::new();
         gosched::runtime::dump(&mut dump).unwrap();
-        if dump.matches("[IO wait").count() >= count {
+        if states.iter().all(|state| dump.contains(state)) {
             return;
         }
         gosched::thread::sleep(Duration::from_micros(100));

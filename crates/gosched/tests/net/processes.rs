@@ -10,8 +10,9 @@ fn idle_connections_cost_no_thread() {
     figures.expect("answered", 10_000);
     figures.expect("answers_seen", 10_000);
     // A handful, whatever the number of connections: the program also starts a child and reads from
-    // a pipe, undeclared, and each such call may take a thread.
-    figures.expect_at_most("threads_with", 20);
+    // a pipe, undeclared, and each such call may take a thread. So may one that lasts for once.
+    figures.expect_at_most("handed_off", 500);
+    figures.expect_at_most("threads_with", 20 + figures.get("handed_off"));
     println!("{}", ended.out());
 }
 
@@ -50,9 +51,8 @@ fn sockets_are_served_beside_goroutines_that_compute() {
     for procs in [1, 2] {
         let ended = Child::new("net_busy", &["hogs", "50"]).procs(procs).run();
         let figures = ended.figures();
-        figures.expect("done", 50);
+        figures.expect("soon", 50);
         figures.expect_some("polls");
-        figures.expect_at_most("rounds", 50 * 40);
     }
 }
 

@@ -19,7 +19,7 @@ impl Drop for Directory {
     }
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_file_is_written_and_read() {
     let directory = Directory::new("file");
     let path = directory.0.join("a");
@@ -39,7 +39,7 @@ fn a_file_is_written_and_read() {
     assert!(File::create_new(&path).is_err());
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn directories_and_names() {
     let directory = Directory::new("names");
     let at = |name: &str| directory.0.join(name);
@@ -63,7 +63,7 @@ fn directories_and_names() {
 }
 
 /// A read from a pipe without a writer's word lasts as long as it takes; others run.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_read_that_lasts_holds_up_nobody() {
     let before = gosched::runtime::gomaxprocs(1);
     let (reader, mut writer) = std::io::pipe().unwrap();

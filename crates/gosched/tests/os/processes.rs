@@ -3,7 +3,7 @@ use gosched::process::{Command, Stdio};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn output_has_both_streams_however_long() {
     let script = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; exit 3";
     let output = Command::new("sh").args(["-c", script]).output().unwrap();
@@ -11,7 +11,7 @@ fn output_has_both_streams_however_long() {
     assert_eq!((output.stdout.len(), output.stderr.len()), (300_000, 200_000));
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn talking_to_a_child() {
     let mut child =
         Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -31,7 +31,7 @@ fn talking_to_a_child() {
 }
 
 /// Children with more to read than a pipe holds, piped into each other.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn one_childs_output_is_anothers_input() {
     let script = "head -c 1000000 /dev/zero";
     let mut first = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
@@ -42,7 +42,7 @@ fn one_childs_output_is_anothers_input() {
 }
 
 /// Sixty goroutines wait for children, and no thread waits with them.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn waiting_costs_no_thread() {
     const CHILDREN: usize = 60;
     let mut inputs = Vec::new();
@@ -70,7 +70,7 @@ fn waiting_costs_no_thread() {
     }
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_child_that_is_killed() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     // Its input stays open, so that only the signal ends it.

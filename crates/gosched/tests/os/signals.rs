@@ -8,7 +8,7 @@ fn send(signal: Signal) {
     unsafe { libc::kill(std::process::id() as i32, signal.as_raw()) };
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn each_channel_gets_what_it_asked_for() {
     let both = notify(&[Signal::USER1, Signal::WINDOW]);
     let one = notify(&[Signal::WINDOW]);
@@ -29,7 +29,7 @@ extern "C" fn count(_: i32) {
 }
 
 /// The handler that was there before is there again after a reset, and after nobody listens.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn what_was_there_before_comes_back() {
     let action: extern "C" fn(i32) = count;
     // SAFETY: the handler only counts.
@@ -61,7 +61,7 @@ fn what_was_there_before_comes_back() {
     until(3);
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn our_own_signals_cannot_be_asked_for() {
     for number in [libc::SIGURG, libc::SIGSEGV, libc::SIGPROF, libc::SIGKILL, 32, 33, 0, 65, -1] {
         assert_eq!(Signal::from_raw(number), None, "{number}");
@@ -72,7 +72,7 @@ fn our_own_signals_cannot_be_asked_for() {
 
 /// A storm of signals against goroutines that compute, wait and allocate. None is taken for one of
 /// the runtime's, and none of the runtime's comes on the channel.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_storm_disturbs_nobody() {
     let signals = notify(&[Signal::CHILD]);
     let workers: Vec<_> = (0..4)

@@ -48,7 +48,7 @@ fn in_fork(f: impl FnOnce()) -> (String, i32) {
     assert!(pid >= 0);
     if pid == 0 {
         // SAFETY: no memory is passed. The watchdog, should the child hang.
-        unsafe { libc::alarm(20) };
+        unsafe { libc::alarm(200) };
         // SAFETY: descriptors of ours.
         unsafe { libc::dup2(ends[1], 2) };
         f();

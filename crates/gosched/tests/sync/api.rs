@@ -24,13 +24,13 @@ fn fetch_all(urls: Vec<String>) -> io::Result<()> {
     group.wait()
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn the_first_error_cancels_the_rest() {
     let error = fetch_all(vec!["a".into(), "b".into(), String::new()]).unwrap_err();
     assert_eq!(error.to_string(), "no url");
 }
 
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_receive_ends_with_its_context() {
     fn next(ctx: &Context, rx: &gosched::channel::Receiver<u32>) -> Result<u32, RecvCtxError> {
         rx.recv_ctx(ctx)
@@ -44,7 +44,7 @@ fn a_receive_ends_with_its_context() {
 }
 
 /// A program written for std: only the path of its imports has changed.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn a_program_of_std() {
     use gosched::{sync, thread};
 
@@ -65,7 +65,7 @@ fn a_program_of_std() {
 }
 
 /// Nothing waits inside a lock for what only others can do, at 10,000 goroutines.
-#[gosched::test(timeout = "60s")]
+#[gosched::test(timeout = "300s")]
 fn ten_thousand_at_one_lock() {
     static TWO: Semaphore = Semaphore::new(2);
     let all = WaitGroup::new();

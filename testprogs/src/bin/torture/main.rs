@@ -32,8 +32,10 @@ use testprogs::random::Random;
 
 /// Goroutines that act until the end.
 const ACTORS: u64 = 60;
-/// Beyond the time asked for, a run that has not ended hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// So much longer than asked for a run may go on until it has seen everything once.
+const EXTRA_MAX: Duration = Duration::from_secs(60);
+/// Beyond that, a run that has not ended hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Threads that run goroutines, at most: few enough that all can be blocked at once.
 const THREADS_MAX: usize = 24;
@@ -56,15 +58,21 @@ fn main() {
     end_at_the_first_wrong_value(seed);
     handler::install();
     let time = Duration::from_secs(seconds);
-    std::thread::spawn(move || give_up_after(time + PATIENCE));
+    std::thread::spawn(move || give_up_after(time + EXTRA_MAX + PATIENCE));
     let (before, begun) = (witness::Seen::now(), Instant::now());
     let mut random = Random::new(seed);
     let actors: Vec<_> = (0..ACTORS).map(|i| (i, random.fork())).collect();
     let actors: Vec<_> =
         actors.into_iter().map(|(i, r)| go(move || acts::until_over(i, r))).collect();
     std::thread::sleep(time);
+    let seen = loop {
+        let seen = witness::Seen::now().since(&before, begun.elapsed());
+        if !seen.is_too_short() || begun.elapsed() > time + EXTRA_MAX {
+            break seen;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
     OVER.store(true, Relaxed);
-    let seen = witness::Seen::now().since(&before, begun.elapsed());
     actors.into_iter().for_each(|actor| actor.join().expect("a wrong value ends the process"));
     memory::check_all();
     locks::check_all();

@@ -1,10 +1,12 @@
 //! Whether the run saw what it is for.
 //!
-//! The floors of preemptions and migrations hold for each second in which the machine was ours.
-//! Where others computed, they shrink with the share of the CPUs that was left, which is all but
-//! the kernel's count of ticks that were neither this process's nor idle. They shrink with its
-//! square: to stop a goroutine takes two threads that have a CPU, its own and the monitor's. On a
-//! machine that does nothing else the floors are what they say.
+//! The floors of preemptions and migrations hold for each second in which all CPUs were ours: the
+//! actors keep them busy, whether they are stopped or not. Where others computed, or a quota or the
+//! host kept CPUs from this process, the floors shrink with the share that it had, by its own count
+//! of ticks. They shrink with its square: to stop a goroutine takes two threads that have a CPU, its
+//! own and the monitor's. On a machine that does nothing else the floors are nearly what they say.
+//!
+//! Of the other decisions each is to be seen once. A run goes on until they were, for some time.
 //!
 //! With shared thread-locals nothing is stopped in place; goroutines are frozen with their threads,
 //! which needs another thread that sleeps just then. There the floor of preemptions is lower.
@@ -26,10 +28,9 @@ const MIGRATIONS: u64 = 500;
 #[derive(Debug)]
 pub(crate) struct Seen {
     counts: Vec<(&'static str, u64)>,
-    /// Ticks of all CPUs: in use by anybody, and altogether.
-    busy: u64,
+    /// Ticks of all CPUs.
     ticks: u64,
-    /// Of this process.
+    /// Those of this process.
     own: u64,
     secs: f64,
 }
@@ -46,8 +47,7 @@ impl Seen {
             ("forced", preempted.forced),
             ("undeclared_hand_offs", counted.undeclared_hand_offs),
         ];
-        let (busy, ticks) = machine_ticks();
-        Seen { counts, busy, ticks, own: own_ticks(), secs: 0.0 }
+        Seen { counts, ticks: machine_ticks(), own: own_ticks(), secs: 0.0 }
     }
 
     /// The difference.
@@ -55,17 +55,35 @@ impl Seen {
         let pairs = self.counts.iter().zip(&before.counts);
         Seen {
             counts: pairs.map(|((name, now), (_, then))| (*name, now - then)).collect(),
-            busy: self.busy - before.busy,
             ticks: self.ticks - before.ticks,
             own: self.own - before.own,
             secs: time.as_secs_f64(),
         }
     }
 
-    /// The share of the machine that others did not take.
+    /// The share of the machine that this process had.
     fn share(&self) -> f64 {
-        let others = self.busy.saturating_sub(self.own);
-        1.0 - others as f64 / self.ticks.max(1) as f64
+        (self.own as f64 / self.ticks.max(1) as f64).min(1.0)
+    }
+
+    /// How many of `name` there must be.
+    fn floor(&self, name: &str) -> u64 {
+        let share = self.share();
+        let scaled = |floor: u64| (floor as f64 * self.secs * share * share) as u64;
+        match name {
+            "undeclared_hand_offs" => 1,
+            _ if !pulse::has_signals() => 0,
+            "preemptions" if pulse::shares_thread_locals() => scaled(FROZEN),
+            "preemptions" => scaled(PREEMPTIONS),
+            "migrations" | "forced" if pulse::shares_thread_locals() => 0,
+            "migrations" => scaled(MIGRATIONS),
+            _ => 1,
+        }
+    }
+
+    /// Whether a longer run may show what this one has not: something was never seen.
+    pub(crate) fn is_too_short(&self) -> bool {
+        self.counts.iter().any(|(name, count)| *count == 0 && self.floor(name) == 1)
     }
 
     /// Prints the counts; the process's exit code.
@@ -75,18 +93,9 @@ impl Seen {
         if !pulse::has_signals() {
             lines.say("SKIPPED: nothing is stopped by signals where registers need system calls");
         }
-        let scaled = |floor: u64| (floor as f64 * self.secs * share * share) as u64;
         let mut code = 0;
         for (name, count) in &self.counts {
-            let floor = match *name {
-                "undeclared_hand_offs" => 1,
-                _ if !pulse::has_signals() => 0,
-                "preemptions" if pulse::shares_thread_locals() => scaled(FROZEN),
-                "preemptions" => scaled(PREEMPTIONS),
-                "migrations" | "forced" if pulse::shares_thread_locals() => 0,
-                "migrations" => scaled(MIGRATIONS),
-                _ => 1,
-            };
+            let floor = self.floor(name);
             lines.say(&format!("{name}={count}"));
             if *count < floor {
                 lines.say(&format!("too few {name}: {count}, not {floor}"));
@@ -98,12 +107,10 @@ impl Seen {
 }
 
 /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
-fn machine_ticks() -> (u64, u64) {
+fn machine_ticks() -> u64 {
     let text = fs::read_to_string("/proc/stat").expect("/proc is mounted");
     let line = text.lines().next().expect("the sum of all CPUs");
-    let ticks: Vec<u64> = line.split_whitespace().skip(1).take(8).flat_map(str::parse).collect();
-    let all: u64 = ticks.iter().sum();
-    (all - ticks[3] - ticks[4], all)
+    line.split_whitespace().skip(1).take(8).flat_map(str::parse::<u64>).sum()
 }
 
 fn own_ticks() -> u64 {
