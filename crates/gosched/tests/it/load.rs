@@ -157,10 +157,10 @@ fn a_hundred_thousand_are_parked_at_once_on_8() {
 fn a_million_are_parked_at_once() {
     const GIB_NEEDED: u64 = 12;
     if cfg!(debug_assertions) {
-        return println!("skipped: a million goroutines are for release builds");
+        return println!("SKIPPED: a million goroutines are for release builds");
     }
     if available_gib() < GIB_NEEDED {
-        return println!("skipped: fewer than {GIB_NEEDED} GiB of memory are available");
+        return println!("SKIPPED: fewer than {GIB_NEEDED} GiB of memory are available");
     }
     are_parked_at_once(1_000_000, 2);
 }
