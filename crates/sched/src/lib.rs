@@ -103,4 +103,4 @@ pub use wait::{Waiter, block, block_until, park, park_until};
 #[doc(hidden)]
 pub use world::pause_world;
 pub use world::{WorldStops, set_procs, world_stops};
-pub use yields::{gosched, yield_now};
+pub use yields::{give_way, gosched, yield_now};

@@ -18,6 +18,18 @@ pub fn yield_now() {
     }
 }
 
+/// Lets the goroutine run that the caller has just woken; the caller goes on when that one waits or
+/// has had its slice, before the others of the ring.
+///
+/// Go's scheduler has `goyield` for this, to the ring's tail. There whoever lets go of a lock would
+/// wait for the slices of all who compute. On a plain thread it is `std::thread::yield_now`.
+pub fn give_way() {
+    match Inside::enter() {
+        Some(inside) => to_ring_front(inside).leave(),
+        None => std::thread::yield_now(),
+    }
+}
+
 /// Lets others run; the caller goes to the tail of the global queue. Go's `runtime.Gosched`.
 ///
 /// On a plain thread it is `std::thread::yield_now`.
@@ -33,7 +45,8 @@ pub(crate) fn to_global_queue(inside: Inside) -> Inside {
     leave(inside, to_global)
 }
 
-/// Yields to the head of the own ring: the world stops, and the goroutine goes on first after it.
+/// Yields to the head of the own ring: the caller goes on first after what is in the next slot, or
+/// what else is to go first.
 pub(crate) fn to_ring_front(inside: Inside) -> Inside {
     leave(inside, to_front)
 }

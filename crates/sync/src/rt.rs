@@ -4,8 +4,8 @@
 pub(crate) use {
     gosched_base::{Lock, LockGuard, os::monotonic_ns as now_ns},
     gosched_sched::{
-        Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, is_busy,
-        may_spin, yield_now,
+        Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, give_way,
+        is_busy, may_spin,
     },
     std::{
         cell::Cell,
@@ -22,7 +22,7 @@ pub(crate) use {
         cell::Cell,
         hint::spin_loop,
         sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
-        thread::yield_now,
+        thread::yield_now as give_way,
     },
     model::{
         Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter, block_unless,

@@ -100,7 +100,12 @@ pub(crate) fn lock_wait(args: &Args) -> Outcome {
         let _guard = theirs.lock().unwrap();
         compute(HOLD);
     };
-    waits(args, holders, hold, move || drop(lock.lock().unwrap()))
+    let wait = move || {
+        let start = Instant::now();
+        let _guard = lock.lock().unwrap();
+        start.elapsed()
+    };
+    waits(args, holders, hold, wait)
 }
 
 /// Waits of a writer, beside four readers who overlap.
@@ -111,14 +116,19 @@ pub(crate) fn rwlock_wait(args: &Args) -> Outcome {
         let _guard = theirs.read().unwrap();
         compute(HOLD);
     };
-    waits(args, holders, hold, move || drop(lock.write().unwrap()))
+    let wait = move || {
+        let start = Instant::now();
+        let _guard = lock.write().unwrap();
+        start.elapsed()
+    };
+    waits(args, holders, hold, wait)
 }
 
 fn waits(
     args: &Args,
     holders: u64,
     hold: impl Fn() + Clone + Send + 'static,
-    lock: impl Fn(),
+    wait: impl Fn() -> Duration,
 ) -> Outcome {
     let n = args.n(500)?;
     let over = Arc::new(AtomicBool::new(false));
@@ -138,9 +148,7 @@ fn waits(
     let waited = (0..n)
         .map(|_| {
             gosched::thread::sleep(Duration::from_millis(1));
-            let start = Instant::now();
-            lock();
-            start.elapsed().as_nanos() as u64
+            wait().as_nanos() as u64
         })
         .collect();
     over.store(true, Relaxed);

@@ -25,7 +25,7 @@ use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
 use crate::rt::{
-    AtomicU32, Critical, WaitReason, const_unless_modelled, is_busy, now_ns, yield_now,
+    AtomicU32, Critical, WaitReason, const_unless_modelled, give_way, is_busy, now_ns,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -231,7 +231,7 @@ impl RawMutex {
         wakes.wake(critical);
         profile::released(WaitReason::MutexLock, waited);
         if woke && gives_way {
-            yield_now();
+            give_way();
         }
     }
 

@@ -26,7 +26,7 @@ use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
 use crate::rt::{
-    AtomicUsize, Critical, WaitReason, const_unless_modelled, is_busy, now_ns, yield_now,
+    AtomicUsize, Critical, WaitReason, const_unless_modelled, give_way, is_busy, now_ns,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -288,7 +288,7 @@ impl RawRwLock {
         wakes.wake(critical);
         profile::released(WaitReason::RwMutexLock, waited);
         if woke && gives_way {
-            yield_now();
+            give_way();
         }
     }
 
