@@ -34,7 +34,8 @@ impl Config {
         Config::default()
     }
 
-    /// How many goroutines run at once (GOMAXPROCS); 0 means as many as there are CPUs.
+    /// How many goroutines run at once (GOMAXPROCS); 0 means the default, see
+    /// [`gomaxprocs`](crate::runtime::gomaxprocs).
     pub fn procs(self, procs: usize) -> Config {
         Config { inner: self.inner.procs(procs) }
     }
@@ -68,6 +69,18 @@ impl Config {
     /// one loop starves all others of its processor.
     pub fn async_preemption(self, on: bool) -> Config {
         Config { inner: self.inner.async_preemption(on) }
+    }
+
+    /// Whether a default GOMAXPROCS follows changes of quota and affinity mask while the program
+    /// runs: on unless it is said. `GOSCHED=updatemaxprocs=0`; Go's setting of the same name.
+    pub fn update_procs(self, on: bool) -> Config {
+        Config { inner: self.inner.update_procs(on) }
+    }
+
+    /// Whether quotas of cgroups count for the default GOMAXPROCS: on unless it is said.
+    /// `GOSCHED=containermaxprocs=0`; Go's setting of the same name.
+    pub fn count_quotas(self, on: bool) -> Config {
+        Config { inner: self.inner.count_quotas(on) }
     }
 
     /// Starts the runtime.

@@ -13,7 +13,14 @@ use std::fmt::Write;
 ///
 /// Go's `runtime.GOMAXPROCS`. The world is stopped for a moment when the number changes. Before the
 /// runtime has started a positive number starts it with that many processors, and the value
-/// returned is the number of CPUs. More than 1,024 are clipped.
+/// returned is the default. More than 1,024 are clipped.
+///
+/// The default is the number of CPUs in the affinity mask, or the quota of CPU time, rounded up, if
+/// that is less; a quota counts as 2 at least. It is the strictest of all cgroups that hold this
+/// process, where Go's looks at the innermost only. The default is followed: once a second at most a
+/// running program looks for a change, writes one line about it to standard error and changes the
+/// number, until somebody says one here or in the environment. [`Config`](crate::Config) can switch
+/// either off.
 ///
 /// ```
 /// let before = gosched::runtime::gomaxprocs(3);
@@ -22,13 +29,63 @@ use std::fmt::Write;
 /// ```
 pub fn gomaxprocs(n: usize) -> usize {
     match (gosched_sched::procs(), n) {
-        (0, 0) => num_cpu(),
+        (0, 0) => gosched_sched::default_procs(),
         (0, n) => {
             let _ = crate::Config::new().procs(n).start();
-            num_cpu()
+            gosched_sched::default_procs()
         }
         (now, 0) => now,
         (_, n) => gosched_sched::set_procs(n),
+    }
+}
+
+/// Sets GOMAXPROCS to its default, see [`gomaxprocs`], and has it followed from now on.
+///
+/// Go's `runtime.SetDefaultGOMAXPROCS`; as there the variable `GOMAXPROCS` does not count.
+///
+/// ```
+/// use gosched::runtime;
+///
+/// runtime::gomaxprocs(3);
+/// runtime::set_default_gomaxprocs();
+/// assert!(runtime::gomaxprocs(0) <= runtime::num_cpu());
+/// ```
+pub fn set_default_gomaxprocs() {
+    gosched_sched::set_default_procs();
+}
+
+/// Sets GOMAXPROCS until the guard is dropped, which puts the former number back, or goes on
+/// following the default if that was followed. 0 means the default.
+///
+/// For what Go programs write as `defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))`. Guards are to
+/// be dropped in the opposite order; otherwise the last one to be dropped decides.
+///
+/// ```
+/// use gosched::runtime;
+///
+/// let before = runtime::gomaxprocs(0);
+/// let one_at_a_time = runtime::scoped_gomaxprocs(1);
+/// assert_eq!(runtime::gomaxprocs(0), 1);
+/// drop(one_at_a_time);
+/// assert_eq!(runtime::gomaxprocs(0), before);
+/// ```
+#[must_use = "the number is put back at once"]
+pub fn scoped_gomaxprocs(n: usize) -> GomaxprocsGuard {
+    let guard = GomaxprocsGuard(gosched_sched::FormerProcs::remember());
+    match n {
+        0 => set_default_gomaxprocs(),
+        n => drop(gosched_sched::set_procs(n)),
+    }
+    guard
+}
+
+/// Puts GOMAXPROCS back when it is dropped; made by [`scoped_gomaxprocs`].
+#[derive(Debug)]
+pub struct GomaxprocsGuard(gosched_sched::FormerProcs);
+
+impl Drop for GomaxprocsGuard {
+    fn drop(&mut self) {
+        self.0.restore();
     }
 }
 

@@ -1,10 +1,12 @@
 //! Settings: one table for `GOSCHED=key=value,...` and [`Config`].
 
 use crate::fleet;
-use crate::scheduler::{PROCS_MAX, num_cpu};
+use crate::gomaxprocs::{Sight, Source};
+use crate::scheduler::PROCS_MAX;
 use gosched_fiber::host::Access;
 use gosched_fiber::stack::Class;
 use gosched_fiber::tls::Kind;
+use gosched_topology::{Containers, Root};
 use std::fmt;
 
 /// Where goroutines' thread-locals live.
@@ -35,11 +37,23 @@ const KEYS: &[(&str, &str)] = &[
     ("panic", "abort: a panic in a goroutine ends the process"),
     ("unguarded", "1: accept stacks without guard pages"),
     ("chaos", "seed: randomise queues and preemption"),
+    ("root", "folder of a made-up /proc and /sys, for tests"),
 ];
 
 /// Keys of the table that this version acts on.
-const ACTIVE: &[&str] =
-    &["procs", "tls", "stack", "maxthreads", "panic", "unguarded", "asyncpreemptoff", "slice"];
+const ACTIVE: &[&str] = &[
+    "procs",
+    "tls",
+    "stack",
+    "maxthreads",
+    "updatemaxprocs",
+    "containermaxprocs",
+    "panic",
+    "unguarded",
+    "asyncpreemptoff",
+    "slice",
+    "root",
+];
 
 /// A goroutine's time slice. Go's.
 const SLICE_NS: u64 = 10_000_000;
@@ -55,6 +69,9 @@ pub struct Config {
     slice_ns: Option<u64>,
     async_preempt_off: Option<bool>,
     threads_max: Option<u32>,
+    updates_procs: Option<bool>,
+    counts_quotas: Option<bool>,
+    root: Option<Root>,
 }
 
 /// What `tls` may be; the last three are for tests and emergencies.
@@ -83,6 +100,10 @@ impl TlsSetting {
 #[derive(Clone, Debug)]
 pub(crate) struct Settled {
     pub(crate) procs: usize,
+    pub(crate) procs_source: Source,
+    /// Whether a default number of processors is followed.
+    pub(crate) updates_procs: bool,
+    pub(crate) sight: Sight,
     pub(crate) tls: TlsSetting,
     pub(crate) class: Class,
     pub(crate) shares_tls: bool,
@@ -166,6 +187,21 @@ impl Config {
         self
     }
 
+    /// Whether a default number of processors follows changes of the quota and of the affinity mask.
+    /// On unless it is said.
+    #[must_use]
+    pub fn update_procs(mut self, on: bool) -> Config {
+        self.updates_procs = Some(on);
+        self
+    }
+
+    /// Whether quotas of cgroups count for the default number of processors. On unless it is said.
+    #[must_use]
+    pub fn count_quotas(mut self, on: bool) -> Config {
+        self.counts_quotas = Some(on);
+        self
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
@@ -178,25 +214,34 @@ impl Config {
     pub(crate) fn settle(self) -> Settled {
         let mut merged = self;
         let mut panic_aborts = false;
-        if let Some(n) = std::env::var_os("GOMAXPROCS") {
-            match n.to_str().and_then(|s| s.trim().parse::<usize>().ok()).filter(|n| *n > 0) {
-                Some(n) => merged.procs = Some(n),
-                None => warn(format_args!(
-                    "GOMAXPROCS={} is not a positive number; using {}",
-                    n.to_string_lossy(),
-                    merged.procs.unwrap_or_else(num_cpu),
-                )),
-            }
-        }
+        let variable = std::env::var_os("GOMAXPROCS");
+        let number = variable.as_ref().and_then(|n| n.to_str()?.trim().parse().ok());
+        let number = number.filter(|n| *n > 0);
+        merged.procs = number.or(merged.procs);
         let text = std::env::var("GOSCHED").unwrap_or_default();
         for item in text.split(',').filter(|item| !item.is_empty()) {
             let (key, value) = item.split_once('=').unwrap_or((item, "1"));
             merged.apply(key.trim(), value.trim(), &mut panic_aborts);
         }
+        let sight = Sight {
+            root: merged.root.unwrap_or_else(Root::system),
+            containers: match merged.counts_quotas {
+                Some(false) => Containers::Ignored,
+                _ => Containers::Count,
+            },
+        };
+        let procs = merged.procs.unwrap_or_else(|| sight.look().procs).min(PROCS_MAX);
+        if let Some(text) = variable.filter(|_| number.is_none()) {
+            let text = text.to_string_lossy();
+            warn(format_args!("GOMAXPROCS={text} is not a positive number; using {procs}"));
+        }
         let bytes = merged.stack_bytes.unwrap_or_else(|| Class::DEFAULT.usable_bytes());
         let tls = merged.tls.unwrap_or(TlsSetting::Own);
         Settled {
-            procs: merged.procs.unwrap_or_else(num_cpu).min(PROCS_MAX),
+            procs,
+            procs_source: if merged.procs.is_some() { Source::Asked } else { Source::Default },
+            updates_procs: merged.updates_procs.unwrap_or(true),
+            sight,
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
             shares_tls: tls == TlsSetting::Shared,
@@ -218,6 +263,9 @@ impl Config {
             "slice" => set(&mut self.slice_ns, parse_slice(value)),
             "stack" => set(&mut self.stack_bytes, parse_bytes(value)),
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
+            "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
+            "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
+            "root" => set(&mut self.root, Some(Root::at(value))),
             "panic" => {
                 *panic_aborts = value == "abort";
                 value == "abort" || value == "unwind"

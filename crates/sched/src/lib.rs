@@ -1,6 +1,6 @@
 //! The scheduler: goroutines (G) on machines (M, threads) that hold processors (P).
 //!
-//! Layer: `sched`. Uses `base`, `fiber`, `runq`, `protocol`, `poll`. Knows nothing of channels or
+//! Layer: `sched`. Uses `base`, `fiber`, `runq`, `protocol`, `poll`, `topology`. Knows nothing of channels or
 //! sockets: everything that waits is built on [`block`] and [`Waiter::wake`].
 //!
 //! Reading order: a goroutine is made ([`mod@spawn`]), found ([`find`]), switched to ([`switch`]),
@@ -25,6 +25,7 @@ mod fleet;
 mod forked;
 mod freeze;
 mod futex_queue;
+mod gomaxprocs;
 mod goroutine;
 mod histogram;
 mod history;
@@ -79,6 +80,7 @@ pub use critical::Critical;
 pub use current::is_in_runtime;
 pub use current::{goroutine_id, is_goroutine};
 pub use dump::dump;
+pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
 #[cfg(feature = "history")]
 #[doc(hidden)]
@@ -102,5 +104,5 @@ pub use timer::{AfterFunc, after_func, sleep, sleep_until};
 pub use wait::{Waiter, block, block_until, park, park_until};
 #[doc(hidden)]
 pub use world::pause_world;
-pub use world::{WorldStops, set_procs, world_stops};
+pub use world::{WorldStops, world_stops};
 pub use yields::{gosched, yield_now};

@@ -467,13 +467,5 @@ pub fn num_goroutine() -> usize {
 #[must_use]
 pub fn num_cpu() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
-    *CPUS.get_or_init(|| {
-        // SAFETY: an all-zero set is a valid, empty one.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes the set, which is ours.
-        let done = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
-        // SAFETY: counts the bits of the set.
-        let count = unsafe { libc::CPU_COUNT(&set) };
-        if done == 0 && count > 0 { count as usize } else { 1 }
-    })
+    *CPUS.get_or_init(|| gosched_topology::count_allowed_cpus().unwrap_or(1))
 }

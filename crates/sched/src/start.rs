@@ -5,7 +5,7 @@ use crate::idle::FirstPoller;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
-use crate::{fleet, forked, history, locked, monitor, panic, plant, preempt, threads};
+use crate::{fleet, forked, gomaxprocs, history, locked, monitor, panic, plant, preempt, threads};
 use gosched_base::{barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
 use gosched_poll::Poller;
@@ -98,6 +98,7 @@ fn prepare(config: Config) -> bool {
     forked::watch();
     panic::install_hook();
     crate::identity::install();
+    gomaxprocs::start(&settled);
     SCHEDULER.make_processors(settled.procs);
     history::done_outside();
     let _ = SCHEDULER.settled.set(settled);

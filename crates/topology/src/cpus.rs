@@ -142,7 +142,8 @@ pub fn allowed_cpus(root: &Root) -> Option<CpuSet> {
 }
 
 /// As the length of [`allowed_cpus`] of the running system, without allocating.
-pub(crate) fn count_allowed() -> Option<usize> {
+#[must_use]
+pub fn count_allowed_cpus() -> Option<usize> {
     let mut words = [0_u64; WORDS_MAX];
     let filled = os::affinity(&mut words).ok()?;
     let count = words.iter().take(filled).map(|word| word.count_ones() as usize).sum();

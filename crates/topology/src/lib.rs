@@ -21,7 +21,7 @@ mod root;
 mod watch;
 
 pub use cgroup::Quotas;
-pub use cpus::{CpuSet, allowed_cpus};
+pub use cpus::{CpuSet, allowed_cpus, count_allowed_cpus};
 pub use machine::{Cpu, Nearness, Node, Topology};
 pub use quota::{CpuQuota, default_procs};
 pub use root::Root;

@@ -1,7 +1,7 @@
 //! The default of GOMAXPROCS, and whether it has changed.
 
 use crate::cgroup::{self, Quotas};
-use crate::cpus::{allowed_cpus, count_allowed, count_in_status};
+use crate::cpus::{allowed_cpus, count_allowed_cpus, count_in_status};
 use crate::quota::{CpuQuota, default_procs};
 use crate::root::Root;
 use std::fs::File;
@@ -47,7 +47,7 @@ impl Watch {
     #[must_use]
     pub fn look(&self) -> Option<Seen> {
         let cpus = match &self.status {
-            None => count_allowed(),
+            None => count_allowed_cpus(),
             Some(status) => {
                 let mut text = [0; STATUS_BYTES];
                 cgroup::read(status, &mut text).and_then(count_in_status)

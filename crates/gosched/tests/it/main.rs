@@ -17,6 +17,9 @@ mod in_runtime;
 mod load;
 mod memory;
 mod panics;
+mod quota;
 mod starve;
 mod thread;
 mod timers;
+#[path = "../../../topology/tests/it/tree.rs"]
+mod tree;
