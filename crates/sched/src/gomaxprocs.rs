@@ -100,7 +100,7 @@ fn ask_starter() {
 
 /// For the monitor: has the default changed?
 pub(crate) fn look(now: u64) {
-    if Source::current() == Source::Asked || now.saturating_sub(LOOKED.get()) < LOOK_EVERY_NS {
+    if !is_default() || now.saturating_sub(LOOKED.get()) < LOOK_EVERY_NS {
         return;
     }
     LOOKED.set(now);
@@ -132,8 +132,7 @@ pub(crate) fn update_if_asked() {
     }
     let Some(seen) = WATCH.lock().as_ref().and_then(Watch::look) else { return };
     let now = clipped(seen.procs);
-    let is_followed = || Source::current() == Source::Default;
-    if let Some(before) = world::set_procs_if(now, Source::Default, is_followed)
+    if let Some(before) = world::set_procs_if(now, Source::Default, is_default)
         && before != now
     {
         SCHEDULER.counts.procs_updates.add_shared();
@@ -192,6 +191,16 @@ pub fn set_default_procs() {
     let n = clipped(settled.sight.look().procs);
     let _ = world::set_procs_if(n, Source::Default, || true);
     ask_starter();
+}
+
+/// Whether the number is the default.
+pub(crate) fn is_default() -> bool {
+    Source::current() == Source::Default
+}
+
+/// Whether it changes with the default.
+pub(crate) fn is_followed() -> bool {
+    is_default() && SCHEDULER.settled.get().is_some_and(|settled| settled.updates_procs)
 }
 
 /// What GOMAXPROCS would be if nobody had said a number.

@@ -18,6 +18,7 @@ mod counters;
 mod critical;
 mod current;
 mod deadlock;
+pub mod doctor;
 mod dump;
 mod exit;
 mod find;
