@@ -3,9 +3,9 @@
 #[doc(hidden)]
 pub use gosched_sched::pause_world;
 pub use gosched_sched::{
-    Counters, GoroutineId, NoPreempt, Preemptions, WorldStops, counters, goroutine_id, gosched,
-    is_goroutine, lock_os_thread, num_cpu, num_goroutine, panics, preemptions, safepoint,
-    unlock_os_thread, world_stops,
+    Counters, GoroutineId, MemoryStats, NoPreempt, Preemptions, WorldStops, counters, goroutine_id,
+    gosched, is_goroutine, lock_os_thread, memory_stats, num_cpu, num_goroutine, panics,
+    preemptions, safepoint, set_background_gc, unlock_os_thread, world_stops,
 };
 use std::fmt::Write;
 
@@ -95,7 +95,11 @@ impl Drop for GomaxprocsGuard {
 /// world is stopped for a moment (counted in [`world_stops`]) to empty the processors' caches; then
 /// idle stacks and thread-local blocks beyond a small reserve go back to the system, with the pages
 /// that the others have touched, the free pages of libc's allocator, and idle threads beyond a
-/// bound. [`Counters::collections`] counts the calls. Parked goroutines keep what they have.
+/// bound. [`Counters::collections`] counts the cycles. Parked goroutines keep what they have.
+///
+/// A cycle runs by itself when stacks beyond a reserve have been idle for some seconds, and every two
+/// minutes while goroutines end; it gives back what was idle all the time. `GOSCHED=gc=off` and
+/// [`set_background_gc`] leave everything to the program.
 ///
 /// It takes longer the more was used at the peak, up to seconds after a million goroutines; other
 /// goroutines run meanwhile. May be called from anywhere.
@@ -109,11 +113,38 @@ impl Drop for GomaxprocsGuard {
 /// gosched::run(|| {
 ///     let before = runtime::counters().collections;
 ///     runtime::gc();
-///     assert_eq!(runtime::counters().collections, before + 1);
+///     assert!(runtime::counters().collections > before);
 /// });
 /// ```
 pub fn gc() {
     gosched_sched::gc();
+}
+
+/// As [`gc`], and what caches such as [`sync::Pool`](crate::sync::Pool) keep for one more cycle goes
+/// as well. Go's `debug.FreeOSMemory`.
+///
+/// # Panics
+/// As [`gc`].
+///
+/// ```
+/// gosched::runtime::free_os_memory();
+/// ```
+pub fn free_os_memory() {
+    gosched_sched::free_os_memory();
+}
+
+/// Sets how much memory idle stacks may hold before they are given back without waiting for a
+/// collection, in bytes for each size of stacks, and returns the former limit: 32 MiB by default.
+///
+/// What Go's `debug.SetMemoryLimit` is for a heap. It is a soft limit: a small reserve always stays,
+/// and a stack counts as two pages, whatever it has touched, until a collection.
+///
+/// ```
+/// let former = gosched::runtime::set_cache_limit(1 << 20);
+/// assert_eq!(gosched::runtime::set_cache_limit(former), 1 << 20);
+/// ```
+pub fn set_cache_limit(bytes: usize) -> usize {
+    gosched_sched::set_cache_limit(bytes)
 }
 
 /// The version of this crate.

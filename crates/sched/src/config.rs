@@ -37,6 +37,7 @@ const KEYS: &[(&str, &str)] = &[
     ("panic", "abort: a panic in a goroutine ends the process"),
     ("unguarded", "1: accept stacks without guard pages"),
     ("chaos", "seed: randomise queues and preemption"),
+    ("gc", "off: no collections that nobody asks for"),
     ("root", "folder of a made-up /proc and /sys, for tests"),
 ];
 
@@ -52,6 +53,7 @@ const ACTIVE: &[&str] = &[
     "unguarded",
     "asyncpreemptoff",
     "slice",
+    "gc",
     "root",
 ];
 
@@ -71,6 +73,7 @@ pub struct Config {
     threads_max: Option<u32>,
     updates_procs: Option<bool>,
     counts_quotas: Option<bool>,
+    collects: Option<bool>,
     root: Option<Root>,
 }
 
@@ -104,6 +107,8 @@ pub(crate) struct Settled {
     /// Whether a default number of processors is followed.
     pub(crate) updates_procs: bool,
     pub(crate) sight: Sight,
+    /// Whether collections run in the background.
+    pub(crate) collects: bool,
     pub(crate) tls: TlsSetting,
     pub(crate) class: Class,
     pub(crate) shares_tls: bool,
@@ -242,6 +247,7 @@ impl Config {
             procs_source: if merged.procs.is_some() { Source::Asked } else { Source::Default },
             updates_procs: merged.updates_procs.unwrap_or(true),
             sight,
+            collects: merged.collects.unwrap_or(true),
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
             shares_tls: tls == TlsSetting::Shared,
@@ -265,6 +271,7 @@ impl Config {
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
             "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
+            "gc" => set(&mut self.collects, parse_on_off(value)),
             "root" => set(&mut self.root, Some(Root::at(value))),
             "panic" => {
                 *panic_aborts = value == "abort";
@@ -309,6 +316,14 @@ fn parse_switch(value: &str) -> Option<bool> {
     match value {
         "1" => Some(true),
         "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_on_off(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
         _ => None,
     }
 }

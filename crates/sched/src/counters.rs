@@ -57,6 +57,8 @@ macro_rules! counters {
             pub libc_yields: u64,
             /// Collections, see [`gc`](crate::gc).
             pub collections: u64,
+            /// Those of them that nobody asked for.
+            pub background_collections: u64,
             /// Changes of GOMAXPROCS that followed a change of the default.
             pub procs_updates: u64,
             /// Times that somebody woke the monitor before its pause was over.
@@ -83,6 +85,7 @@ macro_rules! counters {
             sum.futex_waits = SCHEDULER.counts.futex_waits.get();
             sum.libc_yields = SCHEDULER.counts.libc_yields.get();
             sum.collections = SCHEDULER.counts.collections.get();
+            sum.background_collections = SCHEDULER.counts.background_collections.get();
             sum.procs_updates = SCHEDULER.counts.procs_updates.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
@@ -101,6 +104,7 @@ pub(crate) struct Global {
     pub(crate) futex_waits: Count,
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
+    pub(crate) background_collections: Count,
     pub(crate) procs_updates: Count,
     pub(crate) monitor_calls: Count,
 }
@@ -114,6 +118,7 @@ impl Global {
             futex_waits: Count::new(),
             libc_yields: Count::new(),
             collections: Count::new(),
+            background_collections: Count::new(),
             procs_updates: Count::new(),
             monitor_calls: Count::new(),
         }

@@ -24,7 +24,7 @@
 use crate::machine::{self, Machine};
 use crate::processor::Processor;
 use crate::scheduler::{MACHINES_MAX, PROCS_MAX, SCHEDULER};
-use crate::{gomaxprocs, idle};
+use crate::{background, gomaxprocs, idle};
 use gosched_base::{Lock, Parker, Stderr, os};
 use std::fmt::Write;
 use std::sync::atomic::{
@@ -230,6 +230,7 @@ fn serve() {
             retry = RETRY_MIN;
             make_spare_if_wanted();
             gomaxprocs::update_if_asked();
+            background::run_if_asked();
             STARTER.sleep();
         } else {
             STARTER.sleep_for(retry);

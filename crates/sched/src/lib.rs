@@ -9,6 +9,7 @@
 
 mod alloc;
 mod attention;
+mod background;
 mod blocking;
 mod cancel;
 mod collect;
@@ -70,9 +71,10 @@ mod yields;
 
 pub use alloc::Alloc;
 pub use attention::safepoint;
+pub use background::set_background_gc;
 pub use blocking::blocking;
 pub use cancel::{Cancellation, Cancels, block_unless};
-pub use collect::gc;
+pub use collect::{MemoryStats, free_os_memory, gc, memory_stats, set_cache_limit};
 pub use config::{Config, ConfigError, Tls};
 pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
 pub use counters::{Counters, counters};
