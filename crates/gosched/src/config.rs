@@ -71,6 +71,13 @@ impl Config {
         Config { inner: self.inner.async_preemption(on) }
     }
 
+    /// Whether notice is taken of NUMA nodes and shared caches, where a machine has several: work is
+    /// looked for, and threads are woken, near by first. On unless it is said. `GOSCHED=numa=0`;
+    /// `GOSCHED=numa=pin` ties the threads to nodes besides. Go takes no notice of them.
+    pub fn numa(self, on: bool) -> Config {
+        Config { inner: self.inner.numa(on) }
+    }
+
     /// Whether a default GOMAXPROCS follows changes of quota and affinity mask while the program
     /// runs: on unless it is said. `GOSCHED=updatemaxprocs=0`; Go's setting of the same name.
     pub fn update_procs(self, on: bool) -> Config {

@@ -3,9 +3,9 @@
 #[doc(hidden)]
 pub use gosched_sched::pause_world;
 pub use gosched_sched::{
-    Counters, GoroutineId, MemoryStats, NoPreempt, Preemptions, WorldStops, counters, goroutine_id,
-    gosched, is_goroutine, lock_os_thread, memory_stats, num_cpu, num_goroutine, panics,
-    preemptions, safepoint, set_background_gc, unlock_os_thread, world_stops,
+    Counters, GoroutineId, MemoryStats, NoPreempt, Preemptions, WorldStops, counters, current_node,
+    goroutine_id, gosched, is_goroutine, lock_os_thread, memory_stats, num_cpu, num_goroutine,
+    panics, preemptions, safepoint, set_background_gc, unlock_os_thread, world_stops,
 };
 use std::fmt::Write;
 

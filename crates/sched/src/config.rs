@@ -30,7 +30,7 @@ const KEYS: &[(&str, &str)] = &[
     ("asyncpreemptoff", "1: never stop goroutines by signal"),
     ("slice", "time slice, e.g. 10ms, or off"),
     ("maxthreads", "most threads there may be"),
-    ("numa", "0: take no notice of NUMA nodes"),
+    ("numa", "0: take no notice of NUMA nodes; pin: tie threads to them"),
     ("updatemaxprocs", "0: don't follow quota changes"),
     ("containermaxprocs", "0: take no notice of cgroup quotas"),
     ("traceback", "none, single, all"),
@@ -47,6 +47,7 @@ const ACTIVE: &[&str] = &[
     "tls",
     "stack",
     "maxthreads",
+    "numa",
     "updatemaxprocs",
     "containermaxprocs",
     "panic",
@@ -71,10 +72,25 @@ pub struct Config {
     slice_ns: Option<u64>,
     async_preempt_off: Option<bool>,
     threads_max: Option<u32>,
+    numa: Option<Numa>,
     updates_procs: Option<bool>,
     counts_quotas: Option<bool>,
     collects: Option<bool>,
     root: Option<Root>,
+}
+
+/// What is made of NUMA nodes and caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Numa {
+    /// Work is looked for, and machines are woken, near by first.
+    #[default]
+    On,
+    /// Besides, a machine's thread is tied to the node of the processor that it holds.
+    Pin,
+    /// Far steals are counted, and nothing else is different from `Off`; for comparisons.
+    Blind,
+    /// All are alike.
+    Off,
 }
 
 /// What `tls` may be; the last three are for tests and emergencies.
@@ -107,6 +123,7 @@ pub(crate) struct Settled {
     /// Whether a default number of processors is followed.
     pub(crate) updates_procs: bool,
     pub(crate) sight: Sight,
+    pub(crate) numa: Numa,
     /// Whether collections run in the background.
     pub(crate) collects: bool,
     pub(crate) tls: TlsSetting,
@@ -192,6 +209,13 @@ impl Config {
         self
     }
 
+    /// Whether notice is taken of NUMA nodes and shared caches. On unless it is said.
+    #[must_use]
+    pub fn numa(mut self, on: bool) -> Config {
+        self.numa = Some(if on { Numa::On } else { Numa::Off });
+        self
+    }
+
     /// Whether a default number of processors follows changes of the quota and of the affinity mask.
     /// On unless it is said.
     #[must_use]
@@ -247,6 +271,7 @@ impl Config {
             procs_source: if merged.procs.is_some() { Source::Asked } else { Source::Default },
             updates_procs: merged.updates_procs.unwrap_or(true),
             sight,
+            numa: merged.numa.unwrap_or_default(),
             collects: merged.collects.unwrap_or(true),
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
@@ -269,6 +294,7 @@ impl Config {
             "slice" => set(&mut self.slice_ns, parse_slice(value)),
             "stack" => set(&mut self.stack_bytes, parse_bytes(value)),
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
+            "numa" => set(&mut self.numa, parse_numa(value)),
             "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
             "gc" => set(&mut self.collects, parse_on_off(value)),
@@ -318,6 +344,16 @@ fn parse_switch(value: &str) -> Option<bool> {
         "0" => Some(false),
         _ => None,
     }
+}
+
+fn parse_numa(value: &str) -> Option<Numa> {
+    Some(match value {
+        "0" => Numa::Off,
+        "1" => Numa::On,
+        "pin" => Numa::Pin,
+        "blind" => Numa::Blind,
+        _ => return None,
+    })
 }
 
 fn parse_on_off(value: &str) -> Option<bool> {

@@ -140,6 +140,8 @@ counters! {
     steals,
     /// Goroutines stolen from other processors' next slot.
     next_steals,
+    /// Those of both that came from another NUMA node.
+    far_steals,
     /// Local queues that overflowed.
     overflows,
     /// First runs that had to wait for a stack and thread-local block.

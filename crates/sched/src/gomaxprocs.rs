@@ -17,9 +17,9 @@ use crate::fleet;
 use crate::monitor::Noted;
 use crate::scheduler::{PROCS_MAX, SCHEDULER};
 use crate::start::ensure_started;
-use crate::{forked, world};
+use crate::{forked, near, world};
 use gosched_base::{Lock, os};
-use gosched_topology::{Containers, Root, Seen, Watch, look_once};
+use gosched_topology::{Containers, Root, Seen, Watch, default_procs as default_of, look_once};
 use std::fmt::{self, Write};
 use std::sync::atomic::{
     AtomicBool,
@@ -71,7 +71,13 @@ pub(crate) struct Sight {
 impl Sight {
     /// What holds now.
     pub(crate) fn look(&self) -> Seen {
-        look_once(&self.root, self.containers)
+        let mut seen = look_once(&self.root, self.containers);
+        if near::pins() {
+            // The caller's mask may be that of a node.
+            seen.cpus = crate::num_cpu();
+            seen.procs = default_of(seen.cpus, seen.quota);
+        }
+        seen
     }
 }
 

@@ -188,6 +188,13 @@ pub fn affinity(words: &mut [u64]) -> Result<usize, Errno> {
     Ok(bytes.div_ceil(size_of::<u64>()))
 }
 
+/// Lets the calling thread run on the CPUs that are bits of `words` only.
+pub fn set_affinity(words: &[u64]) -> Result<(), Errno> {
+    let args = [0, size_of_val(words), words.as_ptr() as usize, 0, 0, 0];
+    // SAFETY: the kernel reads as many bytes as are stated.
+    unsafe { syscall(libc::SYS_sched_setaffinity, args) }.map(drop)
+}
+
 /// Fresh zeroed memory, aligned to pages, for the process's life. Without malloc: callable inside
 /// the runtime. `None`: there is none.
 #[must_use]
