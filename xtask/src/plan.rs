@@ -65,7 +65,10 @@ pub(crate) struct Program {
 }
 
 /// The programs that CI runs, the one that the README shows first.
-pub(crate) const PROGRAMS: &[Program] = &[Program { listed: "lab", args: &["lab", "--quick"] }];
+pub(crate) const PROGRAMS: &[Program] = &[
+    Program { listed: "lab", args: &["lab", "--quick"] },
+    Program { listed: "doctor", args: &["doctor"] },
+];
 
 /// A time limit in minutes.
 pub(crate) const fn minutes(count: u64) -> Duration {

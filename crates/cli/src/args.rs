@@ -16,6 +16,15 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Lab(LabArgs),
+    Doctor(DoctorArgs),
+}
+
+/// What this machine offers, what the runtime chooses here, why, and what to change.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Schedule forensics: when do many goroutines with the same work run, and why then?

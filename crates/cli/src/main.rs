@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod doctor;
 mod lab;
 
 use args::{Args, Command};
@@ -14,5 +15,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
     }
 }

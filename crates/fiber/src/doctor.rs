@@ -24,6 +24,19 @@ pub struct Fact {
     pub advice: Option<&'static str>,
 }
 
+impl Fact {
+    /// One that is as good as can be, or that nobody can change.
+    pub fn new(name: &'static str, found: impl Into<String>) -> Fact {
+        Fact { name, found: found.into(), advice: None }
+    }
+
+    /// The same, with an advice unless `good`.
+    #[must_use]
+    pub fn judged(self, good: bool, advice: &'static str) -> Fact {
+        Fact { advice: (!good).then_some(advice), ..self }
+    }
+}
+
 impl fmt::Display for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<24} {}", self.name, self.found)?;
@@ -64,12 +77,12 @@ pub fn doctor() -> Facts {
 }
 
 fn fact(name: &'static str, found: impl Into<String>) -> Fact {
-    Fact { name, found: found.into(), advice: None }
+    Fact::new(name, found)
 }
 
 /// As [`fact`], with an advice unless `good`.
 fn judged(name: &'static str, found: impl Into<String>, good: bool, advice: &'static str) -> Fact {
-    Fact { name, found: found.into(), advice: (!good).then_some(advice) }
+    Fact::new(name, found).judged(good, advice)
 }
 
 fn yes_or_no(yes: bool) -> &'static str {
@@ -80,7 +93,6 @@ fn of_system() -> Vec<Fact> {
     vec![
         fact("kernel", read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())),
         fact("libc", libc_version()),
-        fact("cgroup", cgroup()),
         judged(
             "membarrier",
             yes_or_no(barrier::is_offered()),
@@ -96,17 +108,6 @@ fn libc_version() -> String {
     // SAFETY: terminated, and never freed.
     let text = unsafe { CStr::from_ptr(text) };
     format!("glibc {}", text.to_string_lossy())
-}
-
-fn cgroup() -> String {
-    match read("/proc/self/cgroup") {
-        None => "none".into(),
-        Some(text) => {
-            let version = if text.lines().any(|l| l.starts_with("0::")) { "2" } else { "1" };
-            let path = text.lines().next_back().and_then(|l| l.rsplit(':').next()).unwrap_or("");
-            format!("version {version}, {path}")
-        }
-    }
 }
 
 fn of_registers(report: &Report) -> Vec<Fact> {

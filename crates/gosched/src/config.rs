@@ -34,7 +34,8 @@ impl Config {
         Config::default()
     }
 
-    /// How many goroutines run at once (GOMAXPROCS); 0 means as many as there are CPUs.
+    /// How many goroutines run at once (GOMAXPROCS); 0 means the default, see
+    /// [`gomaxprocs`](crate::runtime::gomaxprocs).
     pub fn procs(self, procs: usize) -> Config {
         Config { inner: self.inner.procs(procs) }
     }
@@ -68,6 +69,25 @@ impl Config {
     /// one loop starves all others of its processor.
     pub fn async_preemption(self, on: bool) -> Config {
         Config { inner: self.inner.async_preemption(on) }
+    }
+
+    /// Whether notice is taken of NUMA nodes and shared caches, where a machine has several: work is
+    /// looked for, and threads are woken, near by first. On unless it is said. `GOSCHED=numa=0`;
+    /// `GOSCHED=numa=pin` ties the threads to nodes besides. Go takes no notice of them.
+    pub fn numa(self, on: bool) -> Config {
+        Config { inner: self.inner.numa(on) }
+    }
+
+    /// Whether a default GOMAXPROCS follows changes of quota and affinity mask while the program
+    /// runs: on unless it is said. `GOSCHED=updatemaxprocs=0`; Go's setting of the same name.
+    pub fn update_procs(self, on: bool) -> Config {
+        Config { inner: self.inner.update_procs(on) }
+    }
+
+    /// Whether quotas of cgroups count for the default GOMAXPROCS: on unless it is said.
+    /// `GOSCHED=containermaxprocs=0`; Go's setting of the same name.
+    pub fn count_quotas(self, on: bool) -> Config {
+        Config { inner: self.inner.count_quotas(on) }
     }
 
     /// Starts the runtime.

@@ -41,6 +41,7 @@ pub mod os;
 pub mod process {
     pub use gosched_os::process::*;
 }
+pub mod doctor;
 pub mod runtime;
 /// Signals, as messages on a channel. Go's `os/signal`.
 pub mod signal {

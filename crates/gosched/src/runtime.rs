@@ -3,9 +3,9 @@
 #[doc(hidden)]
 pub use gosched_sched::pause_world;
 pub use gosched_sched::{
-    Counters, GoroutineId, NoPreempt, Preemptions, WorldStops, counters, goroutine_id, gosched,
-    is_goroutine, lock_os_thread, num_cpu, num_goroutine, panics, preemptions, safepoint,
-    unlock_os_thread, world_stops,
+    Counters, GoroutineId, MemoryStats, NoPreempt, Preemptions, WorldStops, counters, current_node,
+    goroutine_id, gosched, is_goroutine, lock_os_thread, memory_stats, num_cpu, num_goroutine,
+    panics, preemptions, safepoint, set_background_gc, unlock_os_thread, world_stops,
 };
 use std::fmt::Write;
 
@@ -13,7 +13,14 @@ use std::fmt::Write;
 ///
 /// Go's `runtime.GOMAXPROCS`. The world is stopped for a moment when the number changes. Before the
 /// runtime has started a positive number starts it with that many processors, and the value
-/// returned is the number of CPUs. More than 1,024 are clipped.
+/// returned is the default. More than 1,024 are clipped.
+///
+/// The default is the number of CPUs in the affinity mask, or the quota of CPU time, rounded up, if
+/// that is less; a quota counts as 2 at least. It is the strictest of all cgroups that hold this
+/// process, where Go's looks at the innermost only. The default is followed: once a second at most a
+/// running program looks for a change, writes one line about it to standard error and changes the
+/// number, until somebody says one here or in the environment. [`Config`](crate::Config) can switch
+/// either off.
 ///
 /// ```
 /// let before = gosched::runtime::gomaxprocs(3);
@@ -22,13 +29,63 @@ use std::fmt::Write;
 /// ```
 pub fn gomaxprocs(n: usize) -> usize {
     match (gosched_sched::procs(), n) {
-        (0, 0) => num_cpu(),
+        (0, 0) => gosched_sched::default_procs(),
         (0, n) => {
             let _ = crate::Config::new().procs(n).start();
-            num_cpu()
+            gosched_sched::default_procs()
         }
         (now, 0) => now,
         (_, n) => gosched_sched::set_procs(n),
+    }
+}
+
+/// Sets GOMAXPROCS to its default, see [`gomaxprocs`], and has it followed from now on.
+///
+/// Go's `runtime.SetDefaultGOMAXPROCS`; as there the variable `GOMAXPROCS` does not count.
+///
+/// ```
+/// use gosched::runtime;
+///
+/// runtime::gomaxprocs(3);
+/// runtime::set_default_gomaxprocs();
+/// assert!(runtime::gomaxprocs(0) <= runtime::num_cpu());
+/// ```
+pub fn set_default_gomaxprocs() {
+    gosched_sched::set_default_procs();
+}
+
+/// Sets GOMAXPROCS until the guard is dropped, which puts the former number back, or goes on
+/// following the default if that was followed. 0 means the default.
+///
+/// For what Go programs write as `defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))`. Guards are to
+/// be dropped in the opposite order; otherwise the last one to be dropped decides.
+///
+/// ```
+/// use gosched::runtime;
+///
+/// let before = runtime::gomaxprocs(0);
+/// let one_at_a_time = runtime::scoped_gomaxprocs(1);
+/// assert_eq!(runtime::gomaxprocs(0), 1);
+/// drop(one_at_a_time);
+/// assert_eq!(runtime::gomaxprocs(0), before);
+/// ```
+#[must_use = "the number is put back at once"]
+pub fn scoped_gomaxprocs(n: usize) -> GomaxprocsGuard {
+    let guard = GomaxprocsGuard(gosched_sched::FormerProcs::remember());
+    match n {
+        0 => set_default_gomaxprocs(),
+        n => drop(gosched_sched::set_procs(n)),
+    }
+    guard
+}
+
+/// Puts GOMAXPROCS back when it is dropped; made by [`scoped_gomaxprocs`].
+#[derive(Debug)]
+pub struct GomaxprocsGuard(gosched_sched::FormerProcs);
+
+impl Drop for GomaxprocsGuard {
+    fn drop(&mut self) {
+        self.0.restore();
     }
 }
 
@@ -38,7 +95,11 @@ pub fn gomaxprocs(n: usize) -> usize {
 /// world is stopped for a moment (counted in [`world_stops`]) to empty the processors' caches; then
 /// idle stacks and thread-local blocks beyond a small reserve go back to the system, with the pages
 /// that the others have touched, the free pages of libc's allocator, and idle threads beyond a
-/// bound. [`Counters::collections`] counts the calls. Parked goroutines keep what they have.
+/// bound. [`Counters::collections`] counts the cycles. Parked goroutines keep what they have.
+///
+/// A cycle runs by itself when stacks beyond a reserve have been idle for some seconds, and every two
+/// minutes while goroutines end; it gives back what was idle all the time. `GOSCHED=gc=off` and
+/// [`set_background_gc`] leave everything to the program.
 ///
 /// It takes longer the more was used at the peak, up to seconds after a million goroutines; other
 /// goroutines run meanwhile. May be called from anywhere.
@@ -52,11 +113,38 @@ pub fn gomaxprocs(n: usize) -> usize {
 /// gosched::run(|| {
 ///     let before = runtime::counters().collections;
 ///     runtime::gc();
-///     assert_eq!(runtime::counters().collections, before + 1);
+///     assert!(runtime::counters().collections > before);
 /// });
 /// ```
 pub fn gc() {
     gosched_sched::gc();
+}
+
+/// As [`gc`], and what caches such as [`sync::Pool`](crate::sync::Pool) keep for one more cycle goes
+/// as well. Go's `debug.FreeOSMemory`.
+///
+/// # Panics
+/// As [`gc`].
+///
+/// ```
+/// gosched::runtime::free_os_memory();
+/// ```
+pub fn free_os_memory() {
+    gosched_sched::free_os_memory();
+}
+
+/// Sets how much memory idle stacks may hold before they are given back without waiting for a
+/// collection, in bytes for each size of stacks, and returns the former limit: 32 MiB by default.
+///
+/// What Go's `debug.SetMemoryLimit` is for a heap. It is a soft limit: a small reserve always stays,
+/// and a stack counts as two pages, whatever it has touched, until a collection.
+///
+/// ```
+/// let former = gosched::runtime::set_cache_limit(1 << 20);
+/// assert_eq!(gosched::runtime::set_cache_limit(former), 1 << 20);
+/// ```
+pub fn set_cache_limit(bytes: usize) -> usize {
+    gosched_sched::set_cache_limit(bytes)
 }
 
 /// The version of this crate.

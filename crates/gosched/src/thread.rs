@@ -106,6 +106,21 @@ impl Builder {
         self
     }
 
+    /// Lets it begin on a NUMA node, where its stack is touched first: node 0 is the first one with
+    /// CPUs that this process may use.
+    ///
+    /// A wish: it goes elsewhere when all processors of the node are busy and others are not, and
+    /// later wherever it is stolen to. Where there is no such node it has no effect.
+    ///
+    /// ```
+    /// let near = gosched::thread::Builder::new().node(0).spawn(|| 6 * 7).unwrap();
+    /// assert_eq!(near.join().unwrap(), 42);
+    /// ```
+    pub fn node(mut self, node: usize) -> Builder {
+        self.options.node = Some(node);
+        self
+    }
+
     /// Runs it on the thread-locals of whatever thread runs it.
     ///
     /// # Safety

@@ -1,10 +1,14 @@
 //! A collection: memory and threads that nobody uses go back to the system.
 //!
 //! There is no garbage to trace in Rust; what a cycle of Go's collector does besides is done here.
+//! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
 use crate::{blocking, contention, idle, start, world};
-use gosched_fiber::pool;
+use gosched_fiber::{pool, stack};
+
+/// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
+const MANY: u64 = 1024;
 
 /// Runs a collection and returns when it is done. Go's `runtime.GC`.
 ///
@@ -12,8 +16,8 @@ use gosched_fiber::pool;
 /// stacks and descriptors go to the pool. Then, while goroutines run again, idle stacks and
 /// thread-local blocks beyond a small reserve are given back, together with the pages of those that
 /// stay; what caches of the layers above (`sync::Pool`) did not use since the last collection is
-/// dropped, on the caller; libc's allocator gives its free pages back; and idle threads beyond a bound end. Counted in
-/// [`Counters::collections`](crate::Counters::collections).
+/// dropped, on the caller; libc's allocator gives its free pages back; and idle threads beyond a bound
+/// end. Counted in [`Counters::collections`](crate::Counters::collections).
 ///
 /// From any goroutine or plain thread; it blocks, and the caller's processor is used by others.
 ///
@@ -21,13 +25,41 @@ use gosched_fiber::pool;
 /// If the runtime has to be started and can't create its threads.
 pub fn gc() {
     start::ensure_started();
-    world::stop_briefly(flush_caches);
-    contention::age_caches();
-    idle::end_idle_machines();
-    blocking(|| {
+    cycle(|| {
         pool::collect();
         trim_heap();
     });
+}
+
+/// As [`gc`], and nothing that caches keep stays. Go's `debug.FreeOSMemory`.
+///
+/// # Panics
+/// As [`gc`].
+pub fn free_os_memory() {
+    start::ensure_started();
+    // What caches keep for one cycle is dropped by the second.
+    contention::age_caches();
+    gc();
+}
+
+/// A cycle that nobody has asked for: what was idle for a while goes.
+pub(crate) fn run_in_background() {
+    let before = pool::given_back();
+    cycle(|| {
+        pool::collect_surplus();
+        // It holds each arena's lock while it looks through it.
+        if pool::given_back() - before >= MANY {
+            trim_heap();
+        }
+    });
+    SCHEDULER.counts.background_collections.add_shared();
+}
+
+fn cycle(give_back: impl FnOnce()) {
+    world::stop_briefly(flush_caches);
+    contention::age_caches();
+    idle::end_idle_machines();
+    blocking(give_back);
     SCHEDULER.counts.collections.add_shared();
 }
 
@@ -46,5 +78,46 @@ fn trim_heap() {
     // SAFETY: may be called at any time outside the runtime.
     unsafe {
         libc::malloc_trim(0);
+    }
+}
+
+/// Sets how much idle stacks may hold before they are given back without waiting for a collection,
+/// in bytes for each size of stacks, and returns the former limit. A soft limit: 32 MiB by default,
+/// and never less than a small reserve.
+pub fn set_cache_limit(bytes: usize) -> usize {
+    start::ensure_started();
+    pool::set_idle_limit(bytes)
+}
+
+/// What the runtime holds for goroutines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Stacks of goroutines that have begun and not ended, and of idle ones that are kept.
+    pub stacks: usize,
+    /// Those of them in which nothing runs, kept for the next goroutines; what processors have at
+    /// hand is not counted.
+    pub idle_stacks: usize,
+    /// Stacks that were given back since the start.
+    pub stacks_given_back: u64,
+    /// Address space reserved for stacks; memory is what of it was touched.
+    pub reserved_bytes: usize,
+    /// Collections, asked for or not.
+    pub collections: u64,
+    /// Those that nobody asked for.
+    pub background_collections: u64,
+}
+
+/// What the runtime holds for goroutines. What of Go's `runtime.MemStats` has a meaning here.
+#[must_use]
+pub fn memory_stats() -> MemoryStats {
+    let stats = stack::stats();
+    MemoryStats {
+        stacks: stats.live,
+        idle_stacks: pool::idle_count(),
+        stacks_given_back: pool::given_back(),
+        reserved_bytes: stats.reserved_bytes,
+        collections: SCHEDULER.counts.collections.get(),
+        background_collections: SCHEDULER.counts.background_collections.get(),
     }
 }

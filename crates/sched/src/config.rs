@@ -1,10 +1,12 @@
 //! Settings: one table for `GOSCHED=key=value,...` and [`Config`].
 
 use crate::fleet;
-use crate::scheduler::{PROCS_MAX, num_cpu};
+use crate::gomaxprocs::{Sight, Source};
+use crate::scheduler::PROCS_MAX;
 use gosched_fiber::host::Access;
 use gosched_fiber::stack::Class;
 use gosched_fiber::tls::Kind;
+use gosched_topology::{Containers, Root};
 use std::fmt;
 
 /// Where goroutines' thread-locals live.
@@ -28,18 +30,33 @@ const KEYS: &[(&str, &str)] = &[
     ("asyncpreemptoff", "1: never stop goroutines by signal"),
     ("slice", "time slice, e.g. 10ms, or off"),
     ("maxthreads", "most threads there may be"),
-    ("numa", "0: take no notice of NUMA nodes"),
+    ("numa", "0: take no notice of NUMA nodes; pin: tie threads to them"),
     ("updatemaxprocs", "0: don't follow quota changes"),
     ("containermaxprocs", "0: take no notice of cgroup quotas"),
     ("traceback", "none, single, all"),
     ("panic", "abort: a panic in a goroutine ends the process"),
     ("unguarded", "1: accept stacks without guard pages"),
     ("chaos", "seed: randomise queues and preemption"),
+    ("gc", "off: no collections that nobody asks for"),
+    ("root", "folder of a made-up /proc and /sys, for tests"),
 ];
 
 /// Keys of the table that this version acts on.
-const ACTIVE: &[&str] =
-    &["procs", "tls", "stack", "maxthreads", "panic", "unguarded", "asyncpreemptoff", "slice"];
+const ACTIVE: &[&str] = &[
+    "procs",
+    "tls",
+    "stack",
+    "maxthreads",
+    "numa",
+    "updatemaxprocs",
+    "containermaxprocs",
+    "panic",
+    "unguarded",
+    "asyncpreemptoff",
+    "slice",
+    "gc",
+    "root",
+];
 
 /// A goroutine's time slice. Go's.
 const SLICE_NS: u64 = 10_000_000;
@@ -55,6 +72,25 @@ pub struct Config {
     slice_ns: Option<u64>,
     async_preempt_off: Option<bool>,
     threads_max: Option<u32>,
+    numa: Option<Numa>,
+    updates_procs: Option<bool>,
+    counts_quotas: Option<bool>,
+    collects: Option<bool>,
+    root: Option<Root>,
+}
+
+/// What is made of NUMA nodes and caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Numa {
+    /// Work is looked for, and machines are woken, near by first.
+    #[default]
+    On,
+    /// Besides, a machine's thread is tied to the node of the processor that it holds.
+    Pin,
+    /// Far steals are counted, and nothing else is different from `Off`; for comparisons.
+    Blind,
+    /// All are alike.
+    Off,
 }
 
 /// What `tls` may be; the last three are for tests and emergencies.
@@ -83,6 +119,13 @@ impl TlsSetting {
 #[derive(Clone, Debug)]
 pub(crate) struct Settled {
     pub(crate) procs: usize,
+    pub(crate) procs_source: Source,
+    /// Whether a default number of processors is followed.
+    pub(crate) updates_procs: bool,
+    pub(crate) sight: Sight,
+    pub(crate) numa: Numa,
+    /// Whether collections run in the background.
+    pub(crate) collects: bool,
     pub(crate) tls: TlsSetting,
     pub(crate) class: Class,
     pub(crate) shares_tls: bool,
@@ -166,6 +209,28 @@ impl Config {
         self
     }
 
+    /// Whether notice is taken of NUMA nodes and shared caches. On unless it is said.
+    #[must_use]
+    pub fn numa(mut self, on: bool) -> Config {
+        self.numa = Some(if on { Numa::On } else { Numa::Off });
+        self
+    }
+
+    /// Whether a default number of processors follows changes of the quota and of the affinity mask.
+    /// On unless it is said.
+    #[must_use]
+    pub fn update_procs(mut self, on: bool) -> Config {
+        self.updates_procs = Some(on);
+        self
+    }
+
+    /// Whether quotas of cgroups count for the default number of processors. On unless it is said.
+    #[must_use]
+    pub fn count_quotas(mut self, on: bool) -> Config {
+        self.counts_quotas = Some(on);
+        self
+    }
+
     /// Starts the runtime.
     ///
     /// # Errors
@@ -178,25 +243,36 @@ impl Config {
     pub(crate) fn settle(self) -> Settled {
         let mut merged = self;
         let mut panic_aborts = false;
-        if let Some(n) = std::env::var_os("GOMAXPROCS") {
-            match n.to_str().and_then(|s| s.trim().parse::<usize>().ok()).filter(|n| *n > 0) {
-                Some(n) => merged.procs = Some(n),
-                None => warn(format_args!(
-                    "GOMAXPROCS={} is not a positive number; using {}",
-                    n.to_string_lossy(),
-                    merged.procs.unwrap_or_else(num_cpu),
-                )),
-            }
-        }
+        let variable = std::env::var_os("GOMAXPROCS");
+        let number = variable.as_ref().and_then(|n| n.to_str()?.trim().parse().ok());
+        let number = number.filter(|n| *n > 0);
+        merged.procs = number.or(merged.procs);
         let text = std::env::var("GOSCHED").unwrap_or_default();
         for item in text.split(',').filter(|item| !item.is_empty()) {
             let (key, value) = item.split_once('=').unwrap_or((item, "1"));
             merged.apply(key.trim(), value.trim(), &mut panic_aborts);
         }
+        let sight = Sight {
+            root: merged.root.unwrap_or_else(Root::system),
+            containers: match merged.counts_quotas {
+                Some(false) => Containers::Ignored,
+                _ => Containers::Count,
+            },
+        };
+        let procs = merged.procs.unwrap_or_else(|| sight.look().procs).min(PROCS_MAX);
+        if let Some(text) = variable.filter(|_| number.is_none()) {
+            let text = text.to_string_lossy();
+            warn(format_args!("GOMAXPROCS={text} is not a positive number; using {procs}"));
+        }
         let bytes = merged.stack_bytes.unwrap_or_else(|| Class::DEFAULT.usable_bytes());
         let tls = merged.tls.unwrap_or(TlsSetting::Own);
         Settled {
-            procs: merged.procs.unwrap_or_else(num_cpu).min(PROCS_MAX),
+            procs,
+            procs_source: if merged.procs.is_some() { Source::Asked } else { Source::Default },
+            updates_procs: merged.updates_procs.unwrap_or(true),
+            sight,
+            numa: merged.numa.unwrap_or_default(),
+            collects: merged.collects.unwrap_or(true),
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
             shares_tls: tls == TlsSetting::Shared,
@@ -218,6 +294,11 @@ impl Config {
             "slice" => set(&mut self.slice_ns, parse_slice(value)),
             "stack" => set(&mut self.stack_bytes, parse_bytes(value)),
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
+            "numa" => set(&mut self.numa, parse_numa(value)),
+            "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
+            "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
+            "gc" => set(&mut self.collects, parse_on_off(value)),
+            "root" => set(&mut self.root, Some(Root::at(value))),
             "panic" => {
                 *panic_aborts = value == "abort";
                 value == "abort" || value == "unwind"
@@ -261,6 +342,24 @@ fn parse_switch(value: &str) -> Option<bool> {
     match value {
         "1" => Some(true),
         "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_numa(value: &str) -> Option<Numa> {
+    Some(match value {
+        "0" => Numa::Off,
+        "1" => Numa::On,
+        "pin" => Numa::Pin,
+        "blind" => Numa::Blind,
+        _ => return None,
+    })
+}
+
+fn parse_on_off(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
         _ => None,
     }
 }

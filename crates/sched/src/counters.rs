@@ -57,6 +57,10 @@ macro_rules! counters {
             pub libc_yields: u64,
             /// Collections, see [`gc`](crate::gc).
             pub collections: u64,
+            /// Those of them that nobody asked for.
+            pub background_collections: u64,
+            /// Changes of GOMAXPROCS that followed a change of the default.
+            pub procs_updates: u64,
             /// Times that somebody woke the monitor before its pause was over.
             pub monitor_calls: u64,
             /// Looks at files in passing, by machines and the monitor.
@@ -71,7 +75,8 @@ macro_rules! counters {
         #[must_use]
         pub fn counters() -> Counters {
             let mut sum = Counters::default();
-            for p in SCHEDULER.processors() {
+            // Those out of service as well: what they have counted has happened.
+            for p in SCHEDULER.all_processors() {
                 $(sum.$name += p.counters.$name.get();)+
             }
             sum.declared_hand_offs = SCHEDULER.counts.declared_hand_offs.get();
@@ -80,6 +85,8 @@ macro_rules! counters {
             sum.futex_waits = SCHEDULER.counts.futex_waits.get();
             sum.libc_yields = SCHEDULER.counts.libc_yields.get();
             sum.collections = SCHEDULER.counts.collections.get();
+            sum.background_collections = SCHEDULER.counts.background_collections.get();
+            sum.procs_updates = SCHEDULER.counts.procs_updates.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
             sum.machines = u64::from(crate::fleet::live());
@@ -97,6 +104,8 @@ pub(crate) struct Global {
     pub(crate) futex_waits: Count,
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
+    pub(crate) background_collections: Count,
+    pub(crate) procs_updates: Count,
     pub(crate) monitor_calls: Count,
 }
 
@@ -109,6 +118,8 @@ impl Global {
             futex_waits: Count::new(),
             libc_yields: Count::new(),
             collections: Count::new(),
+            background_collections: Count::new(),
+            procs_updates: Count::new(),
             monitor_calls: Count::new(),
         }
     }
@@ -129,6 +140,8 @@ counters! {
     steals,
     /// Goroutines stolen from other processors' next slot.
     next_steals,
+    /// Those of both that came from another NUMA node.
+    far_steals,
     /// Local queues that overflowed.
     overflows,
     /// First runs that had to wait for a stack and thread-local block.

@@ -12,8 +12,8 @@ use crate::plant::Wake;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::switch::FAIRNESS_ROUNDS;
-use crate::{idle, jumps, last_spare, locked, netpoll, park, steal, switch, threads, world};
-use gosched_runq::Popped;
+use crate::{idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads, world};
+use gosched_runq::{Batch, Popped};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A machine's life. Returns when its thread must end, see `locked`.
@@ -80,10 +80,26 @@ fn find_without_sleep(machine: &'static Machine, p: &'static Processor) -> Optio
             }
         })
         .or_else(|| tried(machine, Source::Local, take_local(p)))
+        .or_else(|| take_of_node(p, near::take_own(p)))
         .or_else(|| take_injected(p))
         .or_else(|| tried(machine, Source::Global, take_global(p)))
         .or_else(|| tried(machine, Source::Network, netpoll::take_ready(p)))
         .or_else(|| tried(machine, Source::Steal, steal::steal(machine, p)))
+        .or_else(|| take_of_node(p, near::take_far()))
+}
+
+/// Goroutines that are to begin on a node: the first runs, the rest goes to the own ring.
+#[inline]
+fn take_of_node(p: &'static Processor, batch: Option<Batch<GRef>>) -> Option<GRef> {
+    let mut batch = batch?;
+    let first = batch.next();
+    for g in batch {
+        park::push_back(p, g);
+    }
+    history::anyone(Kind::Moved, 0);
+    // As in `move_injected`.
+    idle::wake_one_for(Wake::Share);
+    first
 }
 
 /// What the monitor wants to run before all others.
@@ -122,6 +138,9 @@ fn take_in_fairness_round(machine: &Machine, p: &'static Processor) -> Option<GR
         return None;
     }
     move_injected();
+    if let Some(g) = take_of_node(p, near::take_own(p)) {
+        return Some(g);
+    }
     tried(machine, Source::RingPassed, take_passed(p))
         .or_else(|| tried(machine, Source::GlobalFirst, take_one_global(p)))
         .or_else(|| tried(machine, Source::NetworkFirst, netpoll::take_ready(p)))

@@ -21,10 +21,10 @@
 //! Rejected: ending the process at the limit, since blocked calls do return; handing the order to a
 //! new thread by name, since a machine that returns earlier would have to wait.
 
-use crate::idle;
 use crate::machine::{self, Machine};
 use crate::processor::Processor;
 use crate::scheduler::{MACHINES_MAX, PROCS_MAX, SCHEDULER};
+use crate::{background, gomaxprocs, idle};
 use gosched_base::{Lock, Parker, Stderr, os};
 use std::fmt::Write;
 use std::sync::atomic::{
@@ -210,6 +210,11 @@ pub(crate) fn live() -> u32 {
     FLEET.lock().live
 }
 
+/// Somebody has left work for the starter.
+pub(crate) fn call_starter() {
+    STARTER.wake();
+}
+
 /// Starts the starter. Once.
 pub(crate) fn start() -> std::io::Result<()> {
     SCHEDULER.machine_started();
@@ -224,6 +229,8 @@ fn serve() {
         if serve_orders() {
             retry = RETRY_MIN;
             make_spare_if_wanted();
+            gomaxprocs::update_if_asked();
+            background::run_if_asked();
             STARTER.sleep();
         } else {
             STARTER.sleep_for(retry);

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::plant::{self, Wake};
 use crate::processor::Processor;
 use crate::scheduler::{Overslept, SCHEDULER};
-use crate::{deadlock, fleet, monitor, netpoll, threads};
+use crate::{deadlock, fleet, monitor, near, netpoll, threads};
 use gosched_base::os;
 use gosched_poll::Wait;
 use std::sync::atomic::{
@@ -88,7 +88,7 @@ fn start_searcher() {
 
 /// Finds a machine for `p`; the caller has counted it among the searchers.
 pub(crate) fn start_searcher_on(p: &'static Processor) {
-    match SCHEDULER.take_sleeping() {
+    match SCHEDULER.take_sleeping_for(p) {
         Some(machine) => {
             machine.is_searching.set(true);
             machine.hand_over(p);
@@ -151,6 +151,8 @@ pub(crate) fn acquire(machine: &'static Machine, p: &'static Processor) {
     history::processor(Kind::Acquired, p);
     machine.set_processor(Some(p));
     p.set_machine(Some(machine));
+    machine.node.set(p.place.node);
+    near::follow(machine, p);
     monitor::note_busy();
 }
 
@@ -200,6 +202,7 @@ pub(crate) fn take_processor_to_search(machine: &'static Machine) {
 pub(crate) fn is_work_in_sight() -> bool {
     !SCHEDULER.global.is_empty()
         || !SCHEDULER.injected.is_empty()
+        || near::is_work_in_sight()
         || SCHEDULER.all_processors().any(|p| !p.ring.is_empty() || !p.urgent.is_empty())
 }
 
@@ -265,8 +268,10 @@ fn poll(machine: &'static Machine) {
     SCHEDULER.polls_until.store(until, Relaxed);
     SCHEDULER.poller_bell.announce();
     // Timers armed and work injected before the announcement rang no bell.
-    let must_look =
-        !SCHEDULER.injected.is_empty() || next_deadline() < until || fleet::has_orders();
+    let must_look = !SCHEDULER.injected.is_empty()
+        || near::is_work_in_sight()
+        || next_deadline() < until
+        || fleet::has_orders();
     let ready = if must_look {
         netpoll::Ready::new()
     } else {

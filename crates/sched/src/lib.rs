@@ -1,6 +1,6 @@
 //! The scheduler: goroutines (G) on machines (M, threads) that hold processors (P).
 //!
-//! Layer: `sched`. Uses `base`, `fiber`, `runq`, `protocol`, `poll`. Knows nothing of channels or
+//! Layer: `sched`. Uses `base`, `fiber`, `runq`, `protocol`, `poll`, `topology`. Knows nothing of channels or
 //! sockets: everything that waits is built on [`block`] and [`Waiter::wake`].
 //!
 //! Reading order: a goroutine is made ([`mod@spawn`]), found ([`find`]), switched to ([`switch`]),
@@ -9,6 +9,7 @@
 
 mod alloc;
 mod attention;
+mod background;
 mod blocking;
 mod cancel;
 mod collect;
@@ -18,6 +19,7 @@ mod counters;
 mod critical;
 mod current;
 mod deadlock;
+pub mod doctor;
 mod dump;
 mod exit;
 mod find;
@@ -25,6 +27,7 @@ mod fleet;
 mod forked;
 mod freeze;
 mod futex_queue;
+mod gomaxprocs;
 mod goroutine;
 mod histogram;
 mod history;
@@ -41,6 +44,7 @@ mod machine;
 mod main_goroutine;
 mod monitor;
 mod names;
+mod near;
 mod netpoll;
 mod no_preempt;
 mod observe;
@@ -68,9 +72,10 @@ mod yields;
 
 pub use alloc::Alloc;
 pub use attention::safepoint;
+pub use background::set_background_gc;
 pub use blocking::blocking;
 pub use cancel::{Cancellation, Cancels, block_unless};
-pub use collect::gc;
+pub use collect::{MemoryStats, free_os_memory, gc, memory_stats, set_cache_limit};
 pub use config::{Config, ConfigError, Tls};
 pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
 pub use counters::{Counters, counters};
@@ -79,6 +84,7 @@ pub use critical::Critical;
 pub use current::is_in_runtime;
 pub use current::{goroutine_id, is_goroutine};
 pub use dump::dump;
+pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
 #[cfg(feature = "history")]
 #[doc(hidden)]
@@ -89,6 +95,7 @@ pub use history::{Broken, Summary};
 pub use limiter::Limiter;
 pub use locked::{lock_os_thread, unlock_os_thread};
 pub use main_goroutine::{run, run_main};
+pub use near::current_node;
 pub use netpoll::{Direction, PollFd};
 pub use no_preempt::NoPreempt;
 pub use panic::panics;
@@ -102,5 +109,5 @@ pub use timer::{AfterFunc, after_func, sleep, sleep_until};
 pub use wait::{Waiter, block, block_until, park, park_until};
 #[doc(hidden)]
 pub use world::pause_world;
-pub use world::{WorldStops, set_procs, world_stops};
+pub use world::{WorldStops, world_stops};
 pub use yields::{give_way, gosched, yield_now};

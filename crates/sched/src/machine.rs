@@ -82,6 +82,11 @@ pub(crate) struct Machine {
     pub(crate) hides_urgent: Cell<bool>,
     /// Its locked goroutine has ended: so does the thread.
     pub(crate) is_ending: Cell<bool>,
+    /// The node that its thread is tied to. This thread only.
+    pub(crate) pinned_to: Cell<Option<u16>>,
+    /// The node of the processor that it held last. Written by: this thread. Read by: wakers, under the
+    /// scheduler's lock, while it sleeps.
+    pub(crate) node: Cell<u16>,
     /// It was taken from the sleeping to end. Written by: whoever took it. Read by: this thread, woken
     /// by that one.
     pub(crate) is_dismissed: Cell<bool>,
@@ -138,6 +143,8 @@ impl Machine {
             has_own_mask: Cell::new(false),
             hides_urgent: Cell::new(false),
             is_ending: Cell::new(false),
+            pinned_to: Cell::new(None),
+            node: Cell::new(0),
             is_dismissed: Cell::new(false),
             next_idle: Cell::new(std::ptr::null()),
             previous_idle: Cell::new(std::ptr::null()),

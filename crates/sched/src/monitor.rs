@@ -5,7 +5,7 @@
 //!
 //! Each round: due timers are run, and files looked at, if no machine does; processors of machines
 //! that are in a declared call for two looks, or asleep in the kernel undeclared, are handed to
-//! other machines.
+//! other machines. Once a second it looks whether the default of GOMAXPROCS has changed.
 //!
 //! Rounds come every 20 us at first. After 50 rounds in which there was nothing to do the pause
 //! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. When all processors
@@ -21,7 +21,7 @@ pub(crate) use retake::{Watch, take_if_asleep};
 
 use crate::scheduler::SCHEDULER;
 use crate::start::block_signals;
-use crate::{idle, interrupt, netpoll, start, world};
+use crate::{background, gomaxprocs, idle, interrupt, netpoll, start, world};
 use gosched_base::{Lock, Parker, os};
 use gosched_protocol::Bell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -162,6 +162,8 @@ fn watch() {
         }
         pace.was_called = was_called;
         pace.adapt(round(now, &mut without, was_called));
+        gomaxprocs::look(now);
+        background::look(now);
         if SCHEDULER.idle_count() == SCHEDULER.procs() {
             if now - *pace.idle_since.get_or_insert(now) > IDLE_FOR_NS {
                 sleep_deeply();
@@ -289,13 +291,16 @@ impl Pace {
     }
 }
 
-/// All processors are idle: sleeps until one is not.
+/// All processors are idle: sleeps until one is not, or until it is time to give memory back.
 fn sleep_deeply() {
     BELL.announce();
     // ORDERING: Relaxed; see `look_no_later_than`.
     NEXT_LOOK.store(u64::MAX, Relaxed);
     if SCHEDULER.idle_count() == SCHEDULER.procs() {
-        PARKER.sleep();
+        match background::next_look() {
+            u64::MAX => PARKER.sleep(),
+            until => drop(PARKER.sleep_until(until)),
+        }
     }
     BELL.withdraw();
 }

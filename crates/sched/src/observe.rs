@@ -139,6 +139,13 @@ fn open(tid: i32, name: &[u8]) -> Option<i32> {
     unsafe { os::syscall(libc::SYS_openat, args) }.ok().map(|file| file as i32)
 }
 
+/// Whether the kernel tells what a thread sleeps in. For `doctor`.
+pub(crate) fn is_possible() -> bool {
+    let Some(file) = open(os::gettid(), b"/syscall\0") else { return false };
+    close(file);
+    true
+}
+
 /// Closes what `open` has opened.
 fn close(file: i32) {
     // SAFETY: opened here, and used by nobody else.

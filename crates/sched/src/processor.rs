@@ -9,6 +9,7 @@ use crate::goroutine::{GRef, GoroutineId};
 use crate::jumps::Jumps;
 use crate::machine::Machine;
 use crate::monitor::SliceWatch;
+use crate::near::{self, Place};
 use crate::switch::FAIRNESS_ROUNDS;
 use crate::timer::Timers;
 use gosched_base::{CachePadded, Rng};
@@ -44,6 +45,8 @@ pub(crate) struct Processor {
     /// Rounds of the scheduler. Written by: the holder. Read by: the monitor.
     tick: AtomicU32,
     pub(crate) id: u32,
+    /// Where it is, see `near`.
+    pub(crate) place: Place,
     /// The machine that holds it; null if idle. Written by: the holder. Read by: dumps.
     machine: AtomicPtr<Machine>,
     /// The machine that gave it up when the world was stopped. Written by: that one, the stopper.
@@ -83,6 +86,7 @@ impl Processor {
             yield_tick: AtomicU32::new(0),
             tick: AtomicU32::new(0),
             id,
+            place: near::place(id),
             machine: AtomicPtr::new(std::ptr::null_mut()),
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),

@@ -8,6 +8,7 @@ use crate::config::Settled;
 use crate::goroutine::{GRef, GoroutineId};
 use crate::history::{self, Kind};
 use crate::machine::Machine;
+use crate::near::{self, Wanted};
 use crate::processor::Processor;
 use crate::slab;
 use gosched_base::{CachePadded, Lock, rt_abort};
@@ -25,6 +26,8 @@ use std::sync::atomic::{
 pub(crate) const PROCS_MAX: usize = 1024;
 /// Threads there may be at a time; records of ended ones are used again.
 pub(crate) const MACHINES_MAX: usize = 1 << 16;
+/// Sleeping machines that are looked at for one of the right node.
+const SLEEPERS_SEEN: usize = 16;
 /// Dead descriptors at hand for plain threads.
 const OUTSIDE_FREE: usize = 64;
 
@@ -198,20 +201,23 @@ impl Scheduler {
         synced.idle_count = count + 1;
         // ORDERING: Relaxed; see `idle_count`.
         self.idle_processors.store(count as u32 + 1, Relaxed);
+        near::count_idle(p);
         history::processor(Kind::Idle, p);
     }
 
-    /// Takes an idle processor.
+    /// Takes an idle processor, one near the caller if there are several levels.
     pub(crate) fn take_idle(&self) -> Option<&'static Processor> {
+        let wanted = near::wanted();
         let mut synced = self.synced.lock();
-        synced.take_idle(&self.idle_processors)
+        synced.take_idle(&self.idle_processors, wanted)
     }
 
     /// As [`take_idle`](Scheduler::take_idle); without one the summoned searcher is called off,
     /// under the same lock (P4 of `Searchers`).
     pub(crate) fn take_idle_or_call_off(&self) -> Option<&'static Processor> {
+        let wanted = near::wanted();
         let mut synced = self.synced.lock();
-        let p = synced.take_idle(&self.idle_processors);
+        let p = synced.take_idle(&self.idle_processors, wanted);
         if p.is_none() {
             self.searchers.call_off();
         }
@@ -222,6 +228,17 @@ impl Scheduler {
     pub(crate) fn take_sleeping(&self) -> Option<&'static Machine> {
         let mut synced = self.synced.lock();
         let machine = synced.take_sleeping();
+        self.publish_sleeping(&synced);
+        machine
+    }
+
+    /// Takes a sleeping machine for `p`: one that was on its node, if the first few show one.
+    pub(crate) fn take_sleeping_for(&self, p: &Processor) -> Option<&'static Machine> {
+        if near::levels().is_none() {
+            return self.take_sleeping();
+        }
+        let mut synced = self.synced.lock();
+        let machine = synced.take_sleeping_of(p.place.node);
         self.publish_sleeping(&synced);
         machine
     }
@@ -403,14 +420,47 @@ impl Scheduler {
 }
 
 impl Synced {
-    fn take_idle(&mut self, count: &AtomicU32) -> Option<&'static Processor> {
+    fn take_idle(
+        &mut self,
+        count: &AtomicU32,
+        wanted: Option<Wanted>,
+    ) -> Option<&'static Processor> {
         let last = self.idle_count.checked_sub(1)?;
+        if let Some(wanted) = wanted {
+            self.move_nearest_to_end(wanted);
+        }
         self.idle_count = last;
         // ORDERING: Relaxed; see `Scheduler::idle_count`.
         count.store(last as u32, Relaxed);
         let p = self.idle[last].take()?;
+        near::count_busy(p);
         history::processor(Kind::Transit, p);
         Some(p)
+    }
+
+    /// Of those that are equally near, the last one.
+    fn move_nearest_to_end(&mut self, wanted: Wanted) {
+        let idle = &mut self.idle[..self.idle_count];
+        let distance =
+            |p: &Option<&'static Processor>| p.map_or(u32::MAX, |p| wanted.distance_to(p));
+        let nearest = (0..idle.len()).rev().min_by_key(|at| distance(&idle[*at]));
+        if let Some(nearest) = nearest {
+            idle[nearest..].rotate_left(1);
+        }
+    }
+
+    fn take_sleeping_of(&mut self, node: u16) -> Option<&'static Machine> {
+        let mut next = self.sleeping;
+        for _ in 0..SLEEPERS_SEEN {
+            // SAFETY: machines are never freed.
+            let Some(machine) = (unsafe { next.as_ref() }) else { break };
+            if machine.node.get() == node {
+                self.unlink_sleeping(machine);
+                return Some(machine);
+            }
+            next = machine.next_idle.get();
+        }
+        self.take_sleeping()
     }
 
     fn take_sleeping(&mut self) -> Option<&'static Machine> {
@@ -467,13 +517,5 @@ pub fn num_goroutine() -> usize {
 #[must_use]
 pub fn num_cpu() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
-    *CPUS.get_or_init(|| {
-        // SAFETY: an all-zero set is a valid, empty one.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes the set, which is ours.
-        let done = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) };
-        // SAFETY: counts the bits of the set.
-        let count = unsafe { libc::CPU_COUNT(&set) };
-        if done == 0 && count > 0 { count as usize } else { 1 }
-    })
+    *CPUS.get_or_init(|| gosched_topology::count_allowed_cpus().unwrap_or(1))
 }

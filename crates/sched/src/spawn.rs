@@ -6,7 +6,7 @@ use crate::machine::Inside;
 use crate::plant::{Place, Wake};
 use crate::scheduler::SCHEDULER;
 use crate::task::{JoinHandle, NewTask};
-use crate::{forked, idle, names, park, plant, start, transition};
+use crate::{forked, idle, names, near, park, plant, start, transition};
 use gosched_fiber::stack::Class;
 
 use std::fmt;
@@ -20,6 +20,8 @@ pub struct SpawnOptions {
     pub name: Option<String>,
     /// Bytes of stack at least; the configured default if not given.
     pub stack_bytes: Option<usize>,
+    /// The NUMA node to begin on, counted from 0; without effect if there is no such node.
+    pub node: Option<usize>,
     /// Run on the machine's thread-locals instead of own ones. Not sound.
     pub shares_tls: bool,
 }
@@ -80,9 +82,13 @@ pub unsafe fn spawn<F: FnOnce() -> T, T>(
         g.task.set(Some(task.header));
         g.permit.clear();
     };
+    let home = options.node.and_then(near::home);
     let (g, id) = match Inside::enter() {
+        Some(inside) if home.is_some_and(|node| inside.processor().place.node != node) => {
+            spawn_to_node(inside, home, describe)
+        }
         Some(inside) => spawn_inside(inside, describe),
-        None => spawn_from_outside(describe),
+        None => spawn_from_outside(home, describe),
     };
     Ok(JoinHandle::new(task.header, g, id))
 }
@@ -105,14 +111,41 @@ fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef,
     (g, id)
 }
 
+/// As [`spawn_inside`], for a processor of another node.
+#[cold]
+fn spawn_to_node(
+    inside: Inside,
+    home: Option<u16>,
+    describe: impl FnOnce(GRef, u64, u64),
+) -> (GRef, u64) {
+    let p = inside.processor();
+    let parent = inside.machine().current().map_or(0, |g| g.id());
+    // SAFETY: this machine holds `p`, inside the runtime.
+    let core = unsafe { p.core() };
+    let (g, id) = (core.take_descriptor(), core.next_id());
+    describe(g, id, parent);
+    p.counters.created.add();
+    transition::created(g);
+    near::push(home.unwrap_or(0), g);
+    idle::wake_one_for(Wake::Injected);
+    inside.leave();
+    (g, id)
+}
+
 /// From a plain thread: no lock.
 #[cold]
-fn spawn_from_outside(describe: impl FnOnce(GRef, u64, u64)) -> (GRef, u64) {
+fn spawn_from_outside(home: Option<u16>, describe: impl FnOnce(GRef, u64, u64)) -> (GRef, u64) {
     forked::check();
     let (g, id) = (SCHEDULER.take_free_from_outside(), SCHEDULER.take_ids(1));
     describe(g, id, current().map_or(0, |g| g.id()));
     SCHEDULER.count_created_outside();
     transition::created(g);
-    park::inject(g);
+    match home {
+        None => park::inject(g),
+        Some(node) => {
+            near::push(node, g);
+            idle::wake_one_from_outside();
+        }
+    }
     (g, id)
 }

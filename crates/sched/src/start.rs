@@ -5,10 +5,13 @@ use crate::idle::FirstPoller;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
-use crate::{fleet, forked, history, locked, monitor, panic, plant, preempt, threads};
+use crate::{
+    fleet, forked, gomaxprocs, history, locked, monitor, near, panic, plant, preempt, threads,
+};
 use gosched_base::{barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
 use gosched_poll::Poller;
+use gosched_topology::Topology;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -98,6 +101,8 @@ fn prepare(config: Config) -> bool {
     forked::watch();
     panic::install_hook();
     crate::identity::install();
+    near::start(|| Topology::read(&settled.sight.root), settled.numa);
+    gomaxprocs::start(&settled);
     SCHEDULER.make_processors(settled.procs);
     history::done_outside();
     let _ = SCHEDULER.settled.set(settled);

@@ -1,12 +1,14 @@
 //! Taking work from other processors.
 //!
 //! Four rounds over all of them in a pseudo-random order (start and co-prime step, as Go's
-//! `stealOrder`); timers and next slots only in the last. A next slot is left alone for 3 us: its
+//! `stealOrder`); timers and next slots only in the last. Where there are several caches or nodes
+//! (`near`) each round goes from near to far, and the first two stay on the node. A next slot is left alone for 3 us: its
 //! goroutine is about to run where it is, and taking it would tear a ping-pong pair apart. Go
 //! sleeps for that time, which costs 50 us under the default timer slack; here it is spun.
 
 use crate::goroutine::GRef;
 use crate::machine::Machine;
+use crate::near;
 use crate::park;
 use crate::plant;
 use crate::plant::Place;
@@ -25,7 +27,7 @@ pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<
         return unsafe { p.queue() }.pop_front();
     }
     for round in 1..=ROUNDS {
-        if let Some(g) = round_trip(p, round == ROUNDS) {
+        if let Some(g) = round_trip(p, round) {
             plant::here(Place::Steal);
             return Some(g);
         }
@@ -44,14 +46,29 @@ fn start_searching(machine: &Machine) -> bool {
     may
 }
 
-/// Looks at every other processor once.
-fn round_trip(p: &'static Processor, is_last: bool) -> Option<GRef> {
+/// Looks at every other processor once, near ones first; in the first rounds at near ones only.
+fn round_trip(p: &'static Processor, round: u32) -> Option<GRef> {
+    let is_last = round == ROUNDS;
     if is_last {
         run_timers_out_of_service(p);
     }
+    match near::for_thieves() {
+        None => look_at_some(p, is_last, |_| true),
+        Some(levels) => (0..levels.reach(round)).find_map(|level| {
+            look_at_some(p, is_last, |victim| levels.between(p.place, victim.place) == level)
+        }),
+    }
+}
+
+/// Looks once at every other processor that is `meant`.
+fn look_at_some(
+    p: &'static Processor,
+    is_last: bool,
+    meant: impl Fn(&Processor) -> bool,
+) -> Option<GRef> {
     for victim in Order::new(p) {
         let victim = SCHEDULER.processor(victim);
-        if victim.id == p.id {
+        if victim.id == p.id || !meant(victim) {
             continue;
         }
         if is_last {
@@ -68,14 +85,22 @@ fn round_trip(p: &'static Processor, is_last: bool) -> Option<GRef> {
         let mut own = unsafe { p.queue() };
         if let Some(g) = victim.ring.steal_half(&mut own) {
             p.counters.steals.add();
+            count_if_far(p, victim);
             return Some(g);
         }
         if is_last && let Some(g) = steal_next(victim) {
             p.counters.next_steals.add();
+            count_if_far(p, victim);
             return Some(g);
         }
     }
     None
+}
+
+fn count_if_far(p: &Processor, victim: &Processor) {
+    if p.place.node != victim.place.node {
+        p.counters.far_steals.add();
+    }
 }
 
 /// Processors out of service may have left timers behind.
@@ -98,13 +123,18 @@ fn steal_urgent(victim: &Processor, p: &'static Processor) -> Option<GRef> {
     first
 }
 
-/// Takes the victim's next slot if the same goroutine stays in it for the grace period.
+/// Takes the victim's next slot if the same goroutine stays in it for the grace period. Of a pair
+/// that wake each other one is nearly always there, so that the victim must not switch meanwhile.
 fn steal_next(victim: &Processor) -> Option<GRef> {
+    let tick = victim.tick();
     let seen = victim.ring.peek_next()?;
     if victim.machine().is_some() {
         let until = os::monotonic_ns() + NEXT_GRACE_NS;
         while os::monotonic_ns() < until {
             std::hint::spin_loop();
+        }
+        if victim.tick() != tick {
+            return None;
         }
     }
     victim.ring.steal_next(seen)

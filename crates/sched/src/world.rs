@@ -13,13 +13,14 @@
 
 use crate::attention::{self, STOP};
 use crate::blocking::hand_off;
+use crate::gomaxprocs::Source;
 use crate::histogram::Histogram;
 use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::monitor::{self, REVOKER};
 use crate::processor::Processor;
-use crate::scheduler::{PROCS_MAX, SCHEDULER};
-use crate::{fleet, forked, idle, preempt, yields};
+use crate::scheduler::SCHEDULER;
+use crate::{fleet, idle, preempt, yields};
 use gosched_base::{Parker, os};
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -97,22 +98,26 @@ pub fn world_stops() -> WorldStops {
     WorldStops { count: STOPS.count(), p99: STOPS.percentile(99), longest: STOPS.longest() }
 }
 
-/// Sets GOMAXPROCS and returns its former value. The world is stopped for it.
-///
-/// Go's `runtime.GOMAXPROCS(n)` with `n > 0`; `n` is clipped to 1,024.
-pub fn set_procs(n: usize) -> usize {
-    forked::check();
-    let n = n.clamp(1, PROCS_MAX) as u32;
-    crate::start::ensure_started();
+/// Sets the number of processors and who said it, if `is_wanted` once it is the caller's turn, and
+/// returns the former number. The runtime has started, and `n` is in its limits.
+pub(crate) fn set_procs_if(
+    n: usize,
+    source: Source,
+    is_wanted: impl FnOnce() -> bool,
+) -> Option<usize> {
     acquire_world();
-    let before = SCHEDULER.procs();
-    if n != before {
-        SCHEDULER.prepare_processors(n);
-        stop_and(|own| resize(own, n));
-    }
+    let before = is_wanted().then(|| {
+        source.set();
+        let (before, n) = (SCHEDULER.procs(), n as u32);
+        if n != before {
+            SCHEDULER.prepare_processors(n);
+            stop_and(|own| resize(own, n));
+        }
+        before as usize
+    });
     // ORDERING: Release pairs with `acquire_world`.
     STOPPING_TURN.store(false, Release);
-    before as usize
+    before
 }
 
 /// Stops the world, calls `act` with all processors in nobody's hands but the caller's, and starts
@@ -144,7 +149,7 @@ pub fn pause_world() -> Duration {
 static STOPPING_TURN: AtomicBool = AtomicBool::new(false);
 
 fn acquire_world() {
-    // ORDERING: Acquire pairs with the Release in `set_procs`.
+    // ORDERING: Acquire pairs with the Release in `set_procs_if`.
     while STOPPING_TURN.swap(true, Acquire) {
         yields::gosched();
     }

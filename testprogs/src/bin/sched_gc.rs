@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
+use gosched::sync::Pool;
 use gosched::{go, run, runtime, thread};
 
 const GOROUTINES: usize = 3_000;
@@ -16,9 +17,13 @@ const BLOCKED: usize = 60;
 fn main() {
     // The runtime's own first use.
     go(|| ()).join().expect("it does not panic");
-    println!("before={}", resident());
+    let before = resident();
+    println!("before={before}");
     peak();
     println!("peak={}", PEAK.load(SeqCst));
+    if env::args().nth(1).as_deref() == Some("background") {
+        return by_itself(before);
+    }
     println!("after={}", resident());
     many_threads();
     println!("threads_after={}", threads());
@@ -40,6 +45,32 @@ fn main() {
     let again: Vec<_> = (0..1_000).map(|i| go(move || deep() + i)).collect();
     let sum: usize = again.into_iter().map(|one| one.join().expect("it does not panic")).sum();
     println!("sum={sum}");
+}
+
+/// Nobody asks for a collection: some seconds later the memory is gone, and does not come back.
+fn by_itself(before: usize) {
+    let begin = Instant::now();
+    while resident() > before + 40_000 || runtime::counters().background_collections == 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    println!("fallen={}", resident());
+    println!("after {} ms", begin.elapsed().as_millis());
+    for i in 0..20_000 {
+        assert_eq!(go(move || deep() + i).join().expect("it does not panic"), i);
+    }
+    println!("after_trickle={}", resident());
+    let stats = runtime::memory_stats();
+    println!("background_collections={}", stats.background_collections);
+    println!("given_back={}", stats.stacks_given_back);
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    static POOL: Pool<usize> = Pool::new(|| MADE.fetch_add(1, SeqCst));
+    run(|| {
+        (0..10).for_each(|value| POOL.put(value));
+        let made = MADE.load(SeqCst);
+        runtime::free_os_memory();
+        drop(POOL.get());
+        println!("left_in_pool={}", made + 1 - MADE.load(SeqCst));
+    });
 }
 
 static PEAK: AtomicUsize = AtomicUsize::new(0);

@@ -167,6 +167,34 @@ pub fn write_all(fd: i32, mut bytes: &[u8]) {
     }
 }
 
+/// Reads from an open file at `offset` without moving its position; how many bytes.
+pub fn read_at(fd: i32, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    let args = [fd as usize, bytes.as_mut_ptr() as usize, bytes.len(), offset as usize, 0, 0];
+    loop {
+        // SAFETY: the kernel writes at most `len` bytes of a live slice.
+        match unsafe { syscall(libc::SYS_pread64, args) } {
+            Err(Errno(libc::EINTR)) => {}
+            done => return done,
+        }
+    }
+}
+
+/// The CPUs that the calling thread may run on, as bits of `words`; how many words were filled.
+/// Fails with `EINVAL` if the kernel has more CPUs than fit.
+pub fn affinity(words: &mut [u64]) -> Result<usize, Errno> {
+    let args = [0, size_of_val(words), words.as_mut_ptr() as usize, 0, 0, 0];
+    // SAFETY: the kernel writes at most as many bytes as are stated.
+    let bytes = unsafe { syscall(libc::SYS_sched_getaffinity, args) }?;
+    Ok(bytes.div_ceil(size_of::<u64>()))
+}
+
+/// Lets the calling thread run on the CPUs that are bits of `words` only.
+pub fn set_affinity(words: &[u64]) -> Result<(), Errno> {
+    let args = [0, size_of_val(words), words.as_ptr() as usize, 0, 0, 0];
+    // SAFETY: the kernel reads as many bytes as are stated.
+    unsafe { syscall(libc::SYS_sched_setaffinity, args) }.map(drop)
+}
+
 /// Fresh zeroed memory, aligned to pages, for the process's life. Without malloc: callable inside
 /// the runtime. `None`: there is none.
 #[must_use]

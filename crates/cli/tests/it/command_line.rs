@@ -17,7 +17,9 @@ fn wrong(args: &[&str], says: &[&str]) {
 fn help_lists_the_commands() {
     let run = gosched(["--help"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stdout.contains("\n  lab "), "{}", run.stdout);
+    for command in ["lab", "doctor"] {
+        assert!(run.stdout.contains(&format!("\n  {command} ")), "{}", run.stdout);
+    }
 }
 
 #[test]

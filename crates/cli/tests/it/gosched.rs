@@ -10,11 +10,20 @@ pub(crate) struct Run {
 }
 
 pub(crate) fn gosched<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
+    // Processors that somebody's shell asks for are not what is tested.
+    gosched_with(args, &[("GOMAXPROCS", "3")])
+}
+
+/// As [`gosched`], with these variables of the runtime's and no others.
+pub(crate) fn gosched_with<S: AsRef<std::ffi::OsStr>>(
+    args: impl IntoIterator<Item = S>,
+    variables: &[(&str, &str)],
+) -> Run {
     let output = Command::new(env!("CARGO_BIN_EXE_gosched"))
         .args(args)
-        // Processors that somebody's shell asks for are not what is tested.
-        .env("GOMAXPROCS", "3")
+        .env_remove("GOMAXPROCS")
         .env_remove("GOSCHED")
+        .envs(variables.iter().copied())
         .output();
     let Output { status, stdout, stderr } = output.expect("the binary was built");
     Run { code: status.code(), stdout: text(stdout), stderr: text(stderr) }

@@ -1,5 +1,8 @@
 //! The command `gosched` as its users meet it: what it prints, and its exit codes.
 
 mod command_line;
+mod doctor;
 mod gosched;
 mod lab;
+#[path = "../../../topology/tests/it/tree.rs"]
+mod tree;

@@ -1,18 +1,67 @@
 //! A collection: whatever is idle beyond the reserve is given back at once.
 
 use super::helper::Helper;
-use super::{IDLE, RESERVE, give, ring, start};
+use super::{HELPER, IDLE, RESERVE, give, ring, start};
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
 use gosched_base::os::{futex_wait, futex_wake};
 use std::sync::atomic::{
-    AtomicU32,
+    AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Collections that were asked for, and the number of the last one that is done.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
+
+/// How many idle fibers of each class a collection leaves; see [`collect_surplus`].
+static KEPT: [AtomicUsize; Class::COUNT] = [const { AtomicUsize::new(0) }; Class::COUNT];
+/// Fibers that were destroyed.
+static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
+
+/// How many stacks with their blocks were given back since the start.
+#[must_use]
+pub fn given_back() -> u64 {
+    // ORDERING: Relaxed; a statistic.
+    GIVEN_BACK.load(Relaxed)
+}
+
+pub(super) fn count_given_back(count: usize) {
+    // ORDERING: Relaxed; a statistic.
+    GIVEN_BACK.fetch_add(count as u64, Relaxed);
+}
+
+fn reserve(class: Class) -> usize {
+    if class == Class::DEFAULT { RESERVE } else { 0 }
+}
+
+/// How many fibers beyond the reserve have been idle ever since the last call, and how many are now.
+/// May be called inside the runtime.
+pub fn surplus() -> (usize, usize) {
+    let mut sum = (0, 0);
+    if !HELPER.is_completed() || tls::kind() == Kind::DeadThread {
+        return sum;
+    }
+    for class in Class::all() {
+        let mut idle = IDLE[class.index()].lock();
+        let (lowest, count) = (idle.take_lowest(), idle.count());
+        drop(idle);
+        let surplus = lowest.saturating_sub(reserve(class));
+        // ORDERING: Relaxed; a number that steers.
+        KEPT[class.index()].store(count - surplus, Relaxed);
+        sum = (sum.0 + surplus, sum.1 + count.saturating_sub(reserve(class)));
+    }
+    sum
+}
+
+/// As [`collect`], but leaves the fibers that were not idle all the time before the last
+/// [`surplus`].
+///
+/// # Panics
+/// As [`collect`].
+pub fn collect_surplus() {
+    wait_for_collection();
+}
 
 /// Gives everything back that idle fibers hold: the fibers themselves but for the reserve of the
 /// default class, and the pages of all stacks in which nothing is kept. Waits until the helper has
@@ -21,6 +70,14 @@ static DONE: AtomicU32 = AtomicU32::new(0);
 /// # Panics
 /// If the helper thread can't be created.
 pub fn collect() {
+    for class in Class::all() {
+        // ORDERING: Relaxed; published by the request.
+        KEPT[class.index()].store(0, Relaxed);
+    }
+    wait_for_collection();
+}
+
+fn wait_for_collection() {
     start();
     // ORDERING: Release pairs with the Acquire in `collect_if_asked`: what the caller gave to the
     // pool before is seen.
@@ -55,7 +112,8 @@ impl Helper {
     fn collect(&mut self, class: Class) {
         let idle = &IDLE[class.index()];
         if tls::kind() != Kind::DeadThread {
-            let kept = if class == Class::DEFAULT { RESERVE } else { 0 };
+            // ORDERING: Relaxed; came with the request.
+            let kept = KEPT[class.index()].load(Relaxed).max(reserve(class));
             let surplus = idle.lock().count().saturating_sub(kept);
             self.destroy_idle(class, surplus);
         }

@@ -2,7 +2,7 @@
 
 use super::serve::{Served, serve};
 use super::stock::Stock;
-use super::{BELL, DISCARDED, IDLE, IDLE_MAX, IS_PACED, RESERVE, give};
+use super::{BELL, DISCARDED, IDLE, IS_PACED, RESERVE, give, idle_max};
 use crate::fiber::{Fiber, Remains};
 use crate::signals;
 use crate::stack::{self, Class};
@@ -125,9 +125,9 @@ impl Helper {
         let mut above = false;
         for class in Class::all() {
             let idle = &IDLE[class.index()];
-            let surplus = idle.lock().take_low().saturating_sub(IDLE_MAX);
+            let surplus = idle.lock().take_low().saturating_sub(idle_max());
             self.destroy_idle(class, surplus);
-            above |= idle.lock().count() > IDLE_MAX;
+            above |= idle.lock().count() > idle_max();
         }
         above.then_some(IDLE_FOR)
     }
@@ -143,7 +143,7 @@ impl Helper {
             self.destroy(batch);
             self.serve_requests();
             if surplus == 0 || batches % BATCHES_A_TRIM == 0 {
-                stack::trim(class, IDLE_MAX);
+                stack::trim(class, idle_max());
             }
         }
     }
@@ -151,6 +151,7 @@ impl Helper {
     /// Destroys fibers and releases their slots, at once if possible (I3 of `pool`).
     fn destroy(&mut self, mut fibers: Stock) {
         let mut remains = Vec::with_capacity(fibers.count());
+        super::collect::count_given_back(fibers.count());
         while let Some(fiber) = fibers.pop() {
             // SAFETY: ours alone; idle and discarded fibers are finished.
             remains.extend(unsafe { fiber.destroy() });

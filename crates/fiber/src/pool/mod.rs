@@ -26,7 +26,7 @@ mod stock;
 #[cfg(test)]
 mod tests;
 
-pub use self::collect::collect;
+pub use self::collect::{collect, collect_surplus, given_back, surplus};
 
 use self::stock::Stock;
 use crate::fiber::{Fiber, FiberError};
@@ -41,8 +41,13 @@ use std::sync::atomic::{
 
 /// Fibers of the default class that the helper keeps ready.
 const RESERVE: usize = 64;
-/// Idle fibers of a class that are kept for good: 32 MiB of two pages each.
+/// Idle fibers of a class that are kept between two collections, unless somebody says otherwise:
+/// 32 MiB of two pages each.
 const IDLE_MAX: usize = 4096;
+/// What an idle fiber holds at least: a page of stack, and one that it shares with its block.
+const IDLE_BYTES: usize = 8192;
+
+static LIMIT: AtomicUsize = AtomicUsize::new(IDLE_MAX);
 
 static IDLE: [Lock<Stock>; Class::COUNT] = [const { Lock::new(Stock::new()) }; Class::COUNT];
 /// Finished fibers that can't be used again as they are.
@@ -166,7 +171,7 @@ pub unsafe fn give(fiber: Fiber) {
     idle.push(fiber);
     let count = idle.count();
     drop(idle);
-    if count == IDLE_MAX + 1 {
+    if count == idle_max() + 1 {
         // ORDERING: Relaxed; see `start_if_needed`.
         SURPLUS.store(true, Relaxed);
         ring();
@@ -191,6 +196,24 @@ pub unsafe fn discard(fiber: Fiber) {
     // ORDERING: Relaxed; see `start_if_needed`.
     SURPLUS.store(true, Relaxed);
     ring();
+}
+
+/// Idle fibers of a class above which some are given back soon.
+fn idle_max() -> usize {
+    // ORDERING: Relaxed; a number that steers.
+    LIMIT.load(Relaxed)
+}
+
+/// Sets the soft limit of what idle fibers of a class hold, in bytes, and returns the former one.
+///
+/// Beyond it they are given back within moments, below it by the next collection. It counts two
+/// pages a fiber; one whose stack was deep holds more until a collection.
+pub fn set_idle_limit(bytes: usize) -> usize {
+    // ORDERING: Relaxed; as in `idle_max`.
+    let former = LIMIT.swap((bytes / IDLE_BYTES).max(RESERVE), Relaxed);
+    SURPLUS.store(true, Relaxed);
+    ring();
+    former * IDLE_BYTES
 }
 
 /// How many fibers are idle.

@@ -7,11 +7,13 @@ pub(super) struct Stock {
     count: usize,
     /// The lowest `count` since [`take_low`](Stock::take_low).
     low: usize,
+    /// The lowest `count` since [`take_lowest`](Stock::take_lowest), who looks more rarely.
+    lowest: usize,
 }
 
 impl Stock {
     pub(super) const fn new() -> Stock {
-        Stock { first: None, count: 0, low: 0 }
+        Stock { first: None, count: 0, low: 0, lowest: 0 }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -29,12 +31,18 @@ impl Stock {
         self.first = fiber.take_next();
         self.count -= 1;
         self.low = self.low.min(self.count);
+        self.lowest = self.lowest.min(self.count);
         Some(fiber)
     }
 
     /// How many fibers have been idle ever since the last call.
     pub(super) fn take_low(&mut self) -> usize {
         std::mem::replace(&mut self.low, self.count)
+    }
+
+    /// As [`take_low`](Stock::take_low), for collections.
+    pub(super) fn take_lowest(&mut self) -> usize {
+        std::mem::replace(&mut self.lowest, self.count)
     }
 
     /// Cuts off the `count` newest fibers, or all there are.

@@ -12,7 +12,7 @@ fn expect(ended: &Ended, procs: &str, warnings: &[&str]) {
 }
 
 fn default() -> String {
-    gosched::runtime::num_cpu().to_string()
+    gosched::runtime::gomaxprocs(0).to_string()
 }
 
 #[test]

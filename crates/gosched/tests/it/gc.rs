@@ -4,7 +4,9 @@ use crate::child::Child;
 
 #[track_caller]
 fn collects(settings: &str, caller: &str) {
-    let ended = Child::new("sched_gc", &[caller]).procs(2).env("GOSCHED", settings).run();
+    // Not by itself.
+    let settings = format!("gc=off,{settings}");
+    let ended = Child::new("sched_gc", &[caller]).procs(2).env("GOSCHED", &settings).run();
     let figures = ended.figures();
     println!("{}", ended.out());
     // 3,000 goroutines with 64 KiB each.
@@ -40,8 +42,24 @@ fn blocks_of_dead_threads_stay_and_their_stacks_pages_go() {
 
 #[test]
 fn idle_threads_end() {
-    let ended = Child::new("sched_gc", &["plain"]).procs(2).run();
+    let ended = Child::new("sched_gc", &["plain"]).procs(2).env("GOSCHED", "gc=off").run();
     let figures = ended.figures();
     assert!(figures.get("threads_after") > 30, "there was no peak of threads\n{}", ended.story());
     figures.expect_at_most("threads_collected", 30);
+}
+
+#[test]
+fn memory_falls_by_itself_and_stays_low() {
+    let ended = Child::new("sched_gc", &["background"]).procs(2).run();
+    let figures = ended.figures();
+    println!("{}", ended.out());
+    let before = figures.get("before");
+    assert!(figures.get("peak") > before + 180_000, "there was no peak\n{}", ended.story());
+    // The program waits for that, however long it takes.
+    figures.expect_at_most("fallen", before + 40_000);
+    figures.expect_some("background_collections");
+    figures.expect_some("given_back");
+    // A few goroutines after another need a few stacks.
+    figures.expect_at_most("after_trickle", before + 40_000);
+    figures.expect("left_in_pool", 0);
 }

@@ -16,7 +16,11 @@ mod history;
 mod in_runtime;
 mod load;
 mod memory;
+mod nodes;
 mod panics;
+mod quota;
 mod starve;
 mod thread;
 mod timers;
+#[path = "../../../topology/tests/it/tree.rs"]
+mod tree;

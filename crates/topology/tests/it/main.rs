@@ -1,0 +1,8 @@
+//! What is read from made-up systems, and from this one.
+
+mod cgroup;
+mod cpus;
+mod machine;
+mod system;
+mod tree;
+mod watch;
