@@ -128,9 +128,12 @@ impl<'a> Body<'a> {
 
     /// Skips what is left; false if that is too much or doesn't come.
     pub(crate) fn skip(&mut self, most: u64) -> bool {
-        if self.has_ended() {
-            return true;
-        }
+        self.has_ended() || self.skip_some(most)
+    }
+
+    /// Apart, for its large frame.
+    #[cold]
+    fn skip_some(&mut self, most: u64) -> bool {
         let skipped = io::copy(&mut self.by_ref().take(most), &mut io::sink());
         skipped.is_ok() && self.has_ended()
     }

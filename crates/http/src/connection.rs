@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::date::Date;
 use crate::head::{FIELDS_MAX, Framing, Head, Version};
 use crate::input::{Input, end_of, limit_read};
-use crate::phase::Rest;
+use crate::phase::{Begun, Rest};
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::response::{Content, Follows, Reply, Response, WriteBody};
@@ -36,7 +36,7 @@ where
     let _ = connected.stream.set_nodelay(true);
     let _ = connected.stream.set_write_timeout(Some(config.write));
     let wire = Wire { stream: &connected.stream, out: Vec::with_capacity(256), date: Date::new() };
-    let mut connection = Connection { connected, config, input: Input::new(), wire };
+    let mut connection = Connection { connected, config, input: Input::new(), is_cut: false, wire };
     let mut idle = config.header;
     loop {
         match connection.exchange(handler, idle) {
@@ -51,6 +51,8 @@ struct Connection<'c> {
     connected: &'c Connected,
     config: &'c Config,
     input: Input,
+    /// A shutdown has ended the reading side, so an end of it is not the client's fault.
+    is_cut: bool,
     wire: Wire<'c>,
 }
 
@@ -104,6 +106,7 @@ impl Connection<'_> {
         let mut body = request.into_body();
         let response = match (response, body.fault()) {
             (_, Some(Fault::Lost)) => return Next::End,
+            (_, Some(Fault::Refused(Refusal::Malformed))) if self.is_cut => return Next::End,
             (_, Some(Fault::Refused(refusal))) => return self.wire.refuse(refusal, reply),
             (Err(_), None) => return self.wire.refuse(Refusal::Panicked, reply),
             (Ok(response), None) => response,
@@ -138,7 +141,7 @@ impl Connection<'_> {
             }
             let until = *until.get_or_insert_with(|| end_of(self.config.header));
             match limit_read(stream, until).and_then(|()| self.input.fill(stream)) {
-                Ok(0) if self.connected.phase.is_last() => return Awaited::Gone,
+                Ok(0) if self.is_cut => return Awaited::Gone,
                 // The client may have ended its own side only.
                 Ok(0) => return Awaited::Refused(Refusal::Malformed),
                 Ok(_) => {}
@@ -158,7 +161,7 @@ impl Connection<'_> {
             let _ = stream.shutdown(Shutdown::Read);
         }
         let received = stream.set_read_timeout(Some(idle)).and_then(|()| self.input.fill(stream));
-        phase.begin();
+        self.is_cut = phase.begin() == Begun::Cut;
         matches!(received, Ok(1..))
     }
 

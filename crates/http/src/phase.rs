@@ -31,6 +31,14 @@ pub(crate) enum Rest {
     Ends,
 }
 
+/// Whether the rest of a request can still come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    Open,
+    /// A shutdown has ended the reading side: there is only what has arrived.
+    Cut,
+}
+
 /// What is left to do for who ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -66,9 +74,12 @@ impl Phase {
         }
     }
 
-    /// The first bytes of a request are here.
-    pub(crate) fn begin(&self) {
-        self.change(|phase| if phase == IDLE { BUSY } else { LAST });
+    /// The first bytes of a request are here, or none will come.
+    pub(crate) fn begin(&self) -> Begun {
+        match self.change(|phase| if phase == IDLE { BUSY } else { LAST }) {
+            IDLE => Begun::Open,
+            _ => Begun::Cut,
+        }
     }
 
     /// The server shuts down.
@@ -93,7 +104,7 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUSY, ENDING, Ended, IDLE, LAST, Phase, Relaxed, Rest};
+    use super::{BUSY, Begun, ENDING, Ended, IDLE, LAST, Phase, Relaxed, Rest};
 
     fn after(phase: u8, act: impl FnOnce(&Phase)) -> u8 {
         let word = Phase::new();
@@ -118,7 +129,10 @@ mod tests {
         end(BUSY, Ended::ByItself, LAST);
         end(LAST, Ended::ByItself, LAST);
         end(ENDING, Ended::ByItself, ENDING);
-        assert_eq!(after(IDLE, Phase::begin), BUSY);
-        assert_eq!(after(ENDING, Phase::begin), LAST);
+        let begin = |before, want, next| {
+            assert_eq!(after(before, |p| assert_eq!(p.begin(), want)), next);
+        };
+        begin(IDLE, Begun::Open, BUSY);
+        begin(ENDING, Begun::Cut, LAST);
     }
 }
