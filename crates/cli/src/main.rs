@@ -6,6 +6,7 @@
 
 mod args;
 mod lab;
+mod serve;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -14,5 +15,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
+        Command::Serve(args) => serve::run(args),
     }
 }

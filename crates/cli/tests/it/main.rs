@@ -3,3 +3,4 @@
 mod command_line;
 mod gosched;
 mod lab;
+mod serve;
