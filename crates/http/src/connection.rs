@@ -37,7 +37,8 @@ where
     let _ = connected.stream.set_write_timeout(Some(config.write));
     let wire = Wire { stream: &connected.stream, out: Vec::with_capacity(256), date: Date::new() };
     let mut connection = Connection { connected, config, input: Input::new(), is_cut: false, wire };
-    let mut idle = config.header;
+    // Nobody knows yet which of the two it is.
+    let mut idle = config.header.max(config.idle);
     loop {
         match connection.exchange(handler, idle) {
             Next::Request => idle = config.idle,

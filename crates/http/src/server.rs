@@ -120,8 +120,7 @@ where
         self
     }
 
-    /// How long a head may take from its first byte to its last, 10 s unless set; then 408. A new
-    /// connection that sends nothing for as long is closed.
+    /// How long a head may take from its first byte to its last, 10 s unless set; then 408.
     ///
     /// # Panics
     /// If it is zero, as for the other time-outs.
@@ -149,7 +148,8 @@ where
         self
     }
 
-    /// How long a connection may be without a request, 75 s unless set; then it is closed.
+    /// How long a connection may be without a request, 75 s unless set; then it is closed. A new one
+    /// has this or [`header_timeout`](Server::header_timeout), whichever is longer.
     #[must_use]
     #[track_caller]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {

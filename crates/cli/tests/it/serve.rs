@@ -1,7 +1,7 @@
 //! `gosched serve`, asked over real sockets.
 
 use crate::gosched::gosched;
-use gosched_http::client::{Answer, Asked, Connection, get};
+use gosched_http::client::{Answer, Asked, Connection};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -38,7 +38,7 @@ impl Server {
     }
 
     fn get(&self, path: &str) -> Answer {
-        get(&format!("http://{}{path}", self.address)).unwrap()
+        self.connect().exchange(&request(path), Asked::Body).unwrap()
     }
 
     fn connect(&self) -> Connection {

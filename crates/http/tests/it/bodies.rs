@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, HELLO, patient, read_all, statuses};
 use gosched::channel::bounded;
-use gosched_http::client::{Asked, Connection, get};
+use gosched_http::client::{Asked, Connection};
 use gosched_http::{Response, Server};
 use std::io::{Read, Write};
 
@@ -93,7 +93,7 @@ fn a_body_is_sent_while_it_is_written() {
 #[gosched::test(timeout = "120s")]
 fn large_ones() {
     let server = Fixture::start();
-    assert_eq!(get(&server.url("/large")).unwrap().body, vec![b'x'; 1 << 20]);
+    assert_eq!(server.get("/large").body, vec![b'x'; 1 << 20]);
     // As long as the limit allows, through both codings; the connection goes on.
     let body: Vec<u8> = (0..1 << 20).map(|n| (n % 251) as u8).collect();
     let mut connection = Connection::new(server.connect());

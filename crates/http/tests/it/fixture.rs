@@ -2,6 +2,7 @@
 
 use gosched::net::{Shutdown, TcpListener, TcpStream};
 use gosched::thread::JoinHandle;
+use gosched_http::client::{Answer, Asked, Connection};
 use gosched_http::{Handle, Request, Response, Server};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -44,6 +45,12 @@ impl Fixture {
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// Asks over a connection of its own, however long it takes.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        Connection::new(self.connect()).exchange(request.as_bytes(), Asked::Body).unwrap()
     }
 
     /// Sends the bytes, ends the sending side, and returns all that comes back.

@@ -1,7 +1,6 @@
 //! Limits.
 
 use crate::fixture::{Fixture, patient, route, statuses};
-use gosched_http::client::get;
 use gosched_http::{Handle, Response, Server};
 use std::sync::{Arc, OnceLock};
 
@@ -66,7 +65,7 @@ fn of_the_connections() {
     let clients: Vec<_> = (0..16)
         .map(|_| {
             let server = server.clone();
-            gosched::go(move || get(&server.url("/")).unwrap().body)
+            gosched::go(move || server.get("/").body)
         })
         .collect();
     for client in clients {

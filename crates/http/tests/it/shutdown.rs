@@ -5,7 +5,7 @@ use gosched::channel::bounded;
 use gosched::net::Shutdown;
 use gosched_http::client::{Asked, Connection};
 use gosched_http::{Response, Server};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -89,14 +89,12 @@ fn who_waits_to_be_accepted_is_answered() {
         }))
         .max_connections(1),
     );
-    let streams: Vec<_> = (0..5)
-        .map(|_| {
-            let mut stream = server.connect();
-            std::io::Write::write_all(&mut stream, GET).unwrap();
-            stream.shutdown(Shutdown::Write).unwrap();
-            stream
-        })
-        .collect();
+    let streams: Vec<_> = (0..5).map(|_| server.connect()).collect();
+    // The one that has been accepted comes last: when it is there, so are the others.
+    for mut stream in streams.iter().rev() {
+        stream.write_all(GET).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+    }
     begun.recv().unwrap();
     server.handle.shutdown();
     for _ in &streams {
@@ -112,11 +110,7 @@ fn who_waits_to_be_accepted_is_answered() {
 fn closing_ends_what_waits() {
     let server = Fixture::of(patient(Server::new(route)));
     let mut stream = server.connect();
-    std::io::Write::write_all(
-        &mut stream,
-        b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n",
-    )
-    .unwrap();
+    stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n").unwrap();
     server.handle.shutdown();
     server.handle.close();
     assert_eq!(crate::fixture::read_all(&mut stream), "");

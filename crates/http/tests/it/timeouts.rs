@@ -75,7 +75,8 @@ fn of_idle_connections() {
 
 #[gosched::test(timeout = "120s")]
 fn of_connections_that_say_nothing() {
-    let server = Fixture::of(patient(Server::new(route)).header_timeout(SOON));
+    let server = patient(Server::new(route)).header_timeout(SOON).idle_timeout(SOON);
+    let server = Fixture::of(server);
     let mut stream = server.connect();
     assert_eq!(read_all(&mut stream), "");
     server.stop();
