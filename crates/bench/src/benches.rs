@@ -10,6 +10,7 @@ mod fanout;
 mod forensics;
 mod forkjoin_fib;
 mod hogs_share;
+mod http_hello;
 mod idle;
 mod locks;
 mod parked_memory;
@@ -97,6 +98,7 @@ pub(crate) const ALL: &[Bench] = &[
     bench("idle", Thread, idle::run),
     bench("switch", Thread, switch::run),
     bench("serve_echo", Goroutine, serve::echo),
+    bench("http_hello", Goroutine, http_hello::run),
     bench("http_raw", Goroutine, serve::http),
     bench("scaling", Goroutine, scaling::run),
 ];

@@ -17,6 +17,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Lab(LabArgs),
     Doctor(DoctorArgs),
+    Serve(ServeArgs),
 }
 
 /// What this machine offers, what the runtime chooses here, why, and what to change.
@@ -80,6 +81,45 @@ impl LabArgs {
             procs,
         }
     }
+}
+
+/// A web server under which light requests stay fast beside heavy ones.
+///
+/// Answers / (at once), /heavy (ten million additions), /mixed (one of the two, one of five heavy),
+/// /stats (counters of the runtime as JSON) and /healthz. Ctrl-C or SIGTERM ends it when the
+/// requests that run are answered; a second one ends it at once. GOMAXPROCS in the environment
+/// says how many goroutines run at once.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) addr: String,
+
+    /// Heavy tasks that compute at once, 1 to 1000000 [default: any number]
+    #[arg(long, value_name = "N", value_parser = goroutines())]
+    pub(crate) cpu_limit: Option<usize>,
+
+    /// Heavy tasks that may wait for --cpu-limit, 0 to 1000000; more get 503 [default: any number]
+    #[arg(long, value_name = "N", requires = "cpu_limit", value_parser = waiting())]
+    pub(crate) queue: Option<usize>,
+
+    /// With more goroutines than this /healthz answers 503
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = waiting())]
+    pub(crate) max_goroutines: usize,
+
+    /// Seconds that requests get to end after Ctrl-C, 0 to 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = value_parser!(u64).range(..=86_400))]
+    grace: u64,
+}
+
+impl ServeArgs {
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
+}
+
+fn waiting() -> impl TypedValueParser<Value = usize> {
+    value_parser!(u64).range(..=1_000_000).map(|n| n as usize)
 }
 
 fn goroutines() -> impl TypedValueParser<Value = usize> {

@@ -7,6 +7,7 @@
 mod args;
 mod doctor;
 mod lab;
+mod serve;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -16,5 +17,6 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Serve(args) => serve::run(args),
     }
 }

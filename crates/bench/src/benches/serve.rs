@@ -4,7 +4,7 @@
 //! They print `{"port":N}` as their first line, and end after `secs`.
 
 use super::Outcome;
-use crate::args::Args;
+use crate::args::{Args, UsageError};
 use crate::http::Connection;
 use crate::process::Usage;
 use crate::report::Report;
@@ -52,16 +52,21 @@ pub(crate) fn http(args: &Args) -> Outcome {
     })
 }
 
-fn serve(args: &Args, handle: fn(TcpStream) -> io::Result<()>) -> Outcome {
+/// Listens where `args` say, and tells the load generator.
+pub(super) fn listen(args: &Args) -> Result<TcpListener, UsageError> {
     let port: u16 = args.get("port", 0)?;
-    let life = args.secs("secs", 600.0)?;
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
     let port = listener.local_addr().expect("it is bound").port();
     // SAFETY: no memory is passed.
     let listens = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
     assert_eq!(listens, 0, "a bound socket listens");
     say(format_args!("{{\"port\":{port}}}"));
+    Ok(listener)
+}
 
+fn serve(args: &Args, handle: fn(TcpStream) -> io::Result<()>) -> Outcome {
+    let life = args.secs("secs", 600.0)?;
+    let listener = listen(args)?;
     listener.set_deadline(std::time::Instant::now().checked_add(life));
     let mut served = 0;
     loop {
@@ -81,7 +86,7 @@ fn serve(args: &Args, handle: fn(TcpStream) -> io::Result<()>) -> Outcome {
     Ok(report(args, served, life))
 }
 
-fn report(args: &Args, served: u64, life: Duration) -> Report {
+pub(super) fn report(args: &Args, served: u64, life: Duration) -> Report {
     let counters = gosched::runtime::counters();
     Report::new(args, served)
         .secs(life)

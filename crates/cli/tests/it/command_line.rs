@@ -33,6 +33,21 @@ fn help_of_lab_lists_its_options() {
 }
 
 #[test]
+fn help_of_serve_lists_its_options() {
+    let run = gosched(["serve", "--help"]);
+    assert_eq!(run.code, Some(0));
+    for option in ["--addr", "--cpu-limit", "--queue", "--max-goroutines", "--grace"] {
+        assert!(run.stdout.contains(option), "{option}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_queue_without_a_limit() {
+    wrong(&["serve", "--queue", "1"], &["required", "--cpu-limit <N>"]);
+    wrong(&["serve", "--cpu-limit", "0"], &["'0'", "--cpu-limit <N>"]);
+}
+
+#[test]
 fn version() {
     let run = gosched(["--version"]);
     assert_eq!(run.code, Some(0));

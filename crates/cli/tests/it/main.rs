@@ -4,5 +4,6 @@ mod command_line;
 mod doctor;
 mod gosched;
 mod lab;
+mod serve;
 #[path = "../../../topology/tests/it/tree.rs"]
 mod tree;

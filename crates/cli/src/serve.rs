@@ -1,0 +1,57 @@
+//! `gosched serve`: the third seed's web server.
+
+mod admission;
+mod app;
+mod stats;
+
+use crate::args::ServeArgs;
+use app::App;
+use gosched::net::TcpListener;
+use gosched::signal::{self, Signal};
+use gosched_http::{Handle, Server};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What ends the server: Ctrl-C, and what service managers send.
+const ENDING: [Signal; 2] = [Signal::INTERRUPT, Signal::TERMINATE];
+
+pub(crate) fn run(args: ServeArgs) -> ExitCode {
+    match gosched::run(move || serve(&args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("gosched serve: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(args: &ServeArgs) -> Result<(), String> {
+    let listener = TcpListener::bind(&args.addr)
+        .map_err(|error| format!("can't listen at {}: {error}", args.addr))?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let app = App::new(args);
+    let server = Server::new(move |req| app.answer(req));
+    end_on_signals(server.handle(), args.grace());
+    // Nobody may be there to read it, and that is no reason to fail.
+    let _ = writeln!(io::stdout(), "listening on http://{address}");
+    server.serve(listener).map_err(|error| format!("can't accept connections: {error}"))
+}
+
+/// The first signal drains; the next one does what it does anywhere.
+fn end_on_signals(handle: Handle, grace: Duration) {
+    let signals = signal::notify(&ENDING);
+    gosched::go(move || {
+        let Ok(signal) = signals.recv() else { return };
+        signal::reset(&ENDING);
+        let _ = writeln!(
+            io::stderr(),
+            "{signal}: answering what runs, for {} s at most",
+            grace.as_secs()
+        );
+        handle.shutdown();
+        if !handle.wait_timeout(grace) {
+            handle.close();
+        }
+    });
+}
