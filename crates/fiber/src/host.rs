@@ -444,6 +444,29 @@ pub unsafe fn show(host: *const Host) {
     }
 }
 
+/// Calls `act(data)` with the host's own block, hidden also where hosts are found through a slot: to
+/// the code it calls the thread is a plain one.
+///
+/// Not inlined, and `act` is called through a pointer that the compiler knows nothing of: addresses
+/// of thread-locals must not be kept across the change of blocks.
+///
+/// # Safety
+/// * The caller runs on `host`, and is between [`hide`] and [`show`]: nothing moves it.
+/// * `act` is sound with `data`, and does not unwind.
+#[inline(never)]
+pub unsafe fn call_as_thread(host: &Host, act: unsafe fn(*mut ()), data: *mut ()) {
+    let loaded = current_block();
+    // SAFETY: this thread's own block, which nobody else loads; no thread-local is touched here.
+    unsafe { load_block(host, host.own_block) };
+    SLOT.with(|slot| slot.set(std::ptr::null()));
+    let act = std::hint::black_box(act);
+    // SAFETY: by the caller.
+    unsafe { act(data) };
+    SLOT.with(|slot| slot.set(host));
+    // SAFETY: what was loaded before.
+    unsafe { load_block(host, loaded) };
+}
+
 /// Runs `f` with the host's own block loaded, for a handler of libc's that looks for the thread.
 pub(crate) fn with_own_block_in_signal(f: impl FnOnce()) {
     let host = current();

@@ -58,5 +58,5 @@ pub use config::{Config, ConfigError, Tls};
 pub use gosched_channel::{select, select_biased};
 pub use gosched_macros::{main, preemptible, test};
 pub use gosched_sched::run;
-pub use gosched_sched::{Alloc, Limiter, blocking};
+pub use gosched_sched::{Alloc, Limiter, blocking, hosted};
 pub use spawn::go;

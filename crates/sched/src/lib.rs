@@ -31,6 +31,7 @@ mod gomaxprocs;
 mod goroutine;
 mod histogram;
 mod history;
+mod hosted;
 mod identity;
 mod idle;
 mod interpose;
@@ -92,6 +93,7 @@ pub use history::check_history;
 #[cfg(any(test, feature = "history"))]
 #[doc(hidden)]
 pub use history::{Broken, Summary};
+pub use hosted::hosted;
 pub use limiter::Limiter;
 pub use locked::{lock_os_thread, unlock_os_thread};
 pub use main_goroutine::{run, run_main};

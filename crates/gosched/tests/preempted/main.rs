@@ -6,6 +6,7 @@ mod child;
 
 mod calls;
 mod frozen;
+mod hosted;
 mod keys;
 mod limit;
 mod loader;
