@@ -64,6 +64,7 @@ mod switch;
 mod task;
 mod threads;
 mod timer;
+mod trace;
 mod transition;
 mod wait;
 mod warm;
@@ -106,6 +107,10 @@ pub use spawn::{SpawnError, SpawnOptions, spawn};
 pub use start::start;
 pub use task::{JoinCtxError, JoinHandle, Thread};
 pub use timer::{AfterFunc, after_func, sleep, sleep_until};
+pub use trace::{
+    FlightRecorder, Region, Task as TraceTask, TraceError, is_enabled as is_traced,
+    log as trace_log, start as start_trace, stop as stop_trace,
+};
 pub use wait::{Waiter, block, block_until, park, park_until};
 #[doc(hidden)]
 pub use world::pause_world;

@@ -11,7 +11,7 @@
 //! * Writing ([`encode`], [`batch_header`], [`Table`]): the first allocates nothing, so that a scheduler
 //!   can use it anywhere.
 //! * Reading ([`Trace`]): batches, strings, stacks, events.
-//! * Checking ([`Order`]): the one order that all threads' events have, by Go's rules.
+//! * Checking ([`Order`], [`verify`]): the one order that all threads' events have, by Go's rules.
 #![forbid(unsafe_code)]
 
 mod event;
@@ -19,6 +19,7 @@ mod order;
 mod read;
 mod table;
 mod varint;
+mod verify;
 mod write;
 
 pub use event::{Arg, Event, Kind, SPECS, Spec, spec};
@@ -26,4 +27,6 @@ pub use order::{Broken, Context, GoStatus, Order, ProcStatus, Seen};
 pub use read::{Batch, Damaged, Frame, Generation, Trace};
 pub use table::Table;
 pub use varint::{VARINT_MAX, read_varint, write_varint};
-pub use write::{EVENT_MAX, HEADER, NO_THREAD, STRING_MAX, batch_header, encode, frequency_batch};
+pub use verify::{Fault, Verified, verify};
+pub use write::{EVENT_MAX, HEADER, NO_THREAD, STRING_MAX, STRINGS, batch_header, encode};
+pub use write::{encode_string, frequency_batch};

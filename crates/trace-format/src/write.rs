@@ -38,6 +38,27 @@ pub fn encode(out: &mut [u8], kind: Kind, dt: u64, args: &[u64]) -> Option<usize
     Some(len)
 }
 
+/// What a batch of strings begins with, before what [`encode_string`] writes.
+pub const STRINGS: u8 = mark::STRINGS;
+
+/// Writes a string under a number that is its own at the head of `out`; how many bytes that took. What
+/// is longer than readers take is cut. `None` if there is no room.
+///
+/// ```
+/// let mut out = [0; 8];
+/// assert_eq!(gosched_trace_format::encode_string(&mut out, 7, "key"), Some(6));
+/// assert_eq!(&out[..6], b"\x05\x07\x03key");
+/// ```
+#[must_use]
+pub fn encode_string(out: &mut [u8], id: u64, text: &str) -> Option<usize> {
+    let text = &text[..text.floor_char_boundary(STRING_MAX)];
+    *out.first_mut()? = mark::STRING;
+    let mut len = 1 + write_varint(&mut out[1..], id)?;
+    len += write_varint(&mut out[len..], text.len() as u64)?;
+    out.get_mut(len..len + text.len())?.copy_from_slice(text.as_bytes());
+    Some(len + text.len())
+}
+
 /// What a batch of `size` bytes begins with: events of `thread`, the first one relative to `time`.
 ///
 /// # Panics

@@ -7,3 +7,4 @@ mod lab;
 mod serve;
 #[path = "../../../topology/tests/it/tree.rs"]
 mod tree;
+mod trace;
