@@ -54,6 +54,7 @@ mod plant;
 mod preempt;
 mod processor;
 mod reason;
+mod report;
 mod scheduler;
 mod signal_mask;
 mod slab;
