@@ -60,6 +60,7 @@ const ACTIVE: &[&str] = &[
     "slice",
     "gc",
     "root",
+    "traceback",
 ];
 
 /// A goroutine's time slice. Go's.
@@ -84,6 +85,17 @@ pub struct Config {
     report_ms: Option<u64>,
     report_detail: Option<bool>,
     report_json: Option<bool>,
+    traceback: Option<Traceback>,
+}
+
+/// Whose paragraphs a fatal error prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Traceback {
+    None,
+    /// The goroutine's that caused it; everybody's if none did.
+    Single,
+    #[default]
+    All,
 }
 
 /// What is made of NUMA nodes and caches.
@@ -150,6 +162,7 @@ pub(crate) struct Settled {
     /// Most machines there may be.
     pub(crate) threads_max: u32,
     pub(crate) report: Option<Report>,
+    pub(crate) traceback: Traceback,
 }
 
 /// The runtime has started before, with other settings.
@@ -296,6 +309,7 @@ impl Config {
             slice_ns: merged.slice_ns.unwrap_or(SLICE_NS),
             async_preempt: !merged.async_preempt_off.unwrap_or(false),
             threads_max: merged.threads_max.unwrap_or(fleet::THREADS_MAX_DEFAULT),
+            traceback: merged.traceback.unwrap_or_default(),
             report: merged.report_ms.filter(|ms| *ms > 0).map(|ms| Report {
                 period_ns: ms.saturating_mul(1_000_000),
                 is_detailed: merged.report_detail.unwrap_or(false),
@@ -320,6 +334,7 @@ impl Config {
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
             "gc" => set(&mut self.collects, parse_on_off(value)),
             "root" => set(&mut self.root, Some(Root::at(value))),
+            "traceback" => set(&mut self.traceback, parse_traceback(value)),
             "schedtrace" => set(&mut self.report_ms, value.parse().ok()),
             "scheddetail" => set(&mut self.report_detail, parse_switch(value)),
             "schedtracejson" => set(&mut self.report_json, parse_switch(value)),
@@ -358,6 +373,15 @@ fn parse_tls(value: &str) -> Option<TlsSetting> {
         "threads" => TlsSetting::Threads,
         "deadthread" => TlsSetting::DeadThread,
         "syscall" => TlsSetting::Syscall,
+        _ => return None,
+    })
+}
+
+fn parse_traceback(value: &str) -> Option<Traceback> {
+    Some(match value {
+        "none" => Traceback::None,
+        "single" => Traceback::Single,
+        "all" => Traceback::All,
         _ => return None,
     })
 }

@@ -53,6 +53,7 @@ mod park;
 mod plant;
 mod preempt;
 mod processor;
+mod quit;
 mod reason;
 mod report;
 mod scheduler;
@@ -85,7 +86,7 @@ pub use critical::Critical;
 #[doc(hidden)]
 pub use current::is_in_runtime;
 pub use current::{goroutine_id, is_goroutine};
-pub use dump::dump;
+pub use dump::{dump, dump_groups};
 pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
 #[cfg(feature = "history")]
