@@ -54,6 +54,7 @@ pub(crate) fn freeze_in_signal(machine: &'static Machine, g: GRef) -> bool {
         g.end_slice();
         g.set_used_slice(true);
     }
+    machine.lane.set_why(trace::WHY_STOPPED);
     let lock = Locked::to(machine, g);
     machine.part_with(p);
     if makes_room {

@@ -73,15 +73,13 @@ unsafe fn leave_attentively(
     g: GRef,
     left: &Left,
 ) -> usize {
-    if trace::is_on() {
-        trace::left(machine, g);
-    }
+    let then = if trace::is_on() { trace::left(machine, g) } else { 0 };
     // ORDERING: Relaxed, as in `leave`.
     let may_be_direct = p.attention.load(Relaxed) & !TRACE == 0;
     match may_be_direct.then(|| pick(machine, p)).flatten() {
         Some(next) => {
             if trace::is_on() {
-                trace::runs(machine, next);
+                trace::runs_then(machine, next, then);
             }
             // SAFETY: picked for this machine; the rest by the caller.
             unsafe { switch_to_goroutine(machine, g, next, left) }

@@ -47,7 +47,7 @@ pub(crate) fn yielded_in_place(machine: &Machine, g: GRef) {
     }
     yielded(g);
     if trace::is_on() {
-        trace::left(machine, g);
+        let _ = trace::left(machine, g);
     }
 }
 

@@ -65,6 +65,38 @@ fn the_writers_error_comes_back() {
     trace::stop().expect("a sink takes everything");
 }
 
+/// An error in the middle ends the trace by itself.
+#[test]
+fn an_error_in_the_middle() {
+    struct Short(usize, std::sync::mpsc::Sender<()>);
+    impl Write for Short {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0 += 1;
+            match self.0 {
+                2 => {
+                    self.1.send(()).expect("it is waited for");
+                    Err(io::Error::from(io::ErrorKind::BrokenPipe))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+    let _alone = alone();
+    let (tell, told) = std::sync::mpsc::channel();
+    trace::start(Short(0, tell)).expect("nothing is on");
+    go(thread::yield_now).join().expect("it does not panic");
+    told.recv().expect("generations end by themselves");
+    while trace::is_enabled() {
+        std::thread::yield_now();
+    }
+    let error = trace::stop().expect_err("it could not be written");
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
 /// Traces begin and end while goroutines do everything that a trace shows, and threads wake them: each
 /// of them is right.
 #[test]

@@ -1,6 +1,6 @@
 //! Memory for events: chunks that one lane fills, and the list of the full ones.
 //!
-//! Mapped from the kernel and used again and again, so that events can be written anywhere inside the
+//! Mapped from the kernel and used again until the trace ends, so that events can be written anywhere inside the
 //! runtime. A chunk is one batch of the format: events of one thread in one generation.
 
 use crate::slab;
@@ -50,7 +50,7 @@ impl Owned {
     }
 
     pub(super) fn get(&mut self) -> &mut Chunk {
-        // SAFETY: mapped for good, and the one owner's.
+        // SAFETY: mapped, and the one owner's.
         unsafe { self.0.as_mut() }
     }
 
@@ -135,6 +135,15 @@ pub(super) fn give(chunk: Owned) {
     FREE.lock().push(chunk);
 }
 
+/// Gives the memory of all empty ones back. When no trace is on.
+pub(super) fn give_back() {
+    while let Some(chunk) = FREE.lock().pop() {
+        // SAFETY: mapped by `make`, and the one owner's.
+        unsafe { slab::unmap(chunk.into_raw().cast(), CHUNK_BYTES) };
+        *MADE.lock() -= 1;
+    }
+}
+
 /// Puts a chunk among the full ones. True: there are many.
 pub(super) fn put_full(chunk: Owned) -> bool {
     let mut full = FULL.lock();
@@ -148,8 +157,8 @@ pub(super) fn take_full() -> Option<Owned> {
 }
 
 impl Chunk {
-    pub(super) fn is_of(&self, generation: u64, thread: u64) -> bool {
-        self.generation == generation && self.thread == thread
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        PAYLOAD - self.len >= bytes
     }
 
     /// Whether it may hold strings.

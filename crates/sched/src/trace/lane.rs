@@ -12,7 +12,9 @@
 //!   changed; C4 take chunks of the old generation, under `flips`.
 //!
 //! If W1 comes before C2 the collector sees the section and waits for its end; if after, W3 reads the
-//! next generation, and the writer leaves the old chunk alone but for giving it away under `flips`.
+//! next generation, and the writer leaves the old chunk alone but for giving it away under `flips`. It
+//! knows by a mark in the lane's pointer which generation the chunk is of: the collector may have taken
+//! it meanwhile, and others may use its memory.
 
 use super::chunk::{self, Chunk, Owned};
 use super::{GENERATION, overrun};
@@ -32,6 +34,7 @@ use std::sync::atomic::{
 pub(crate) struct Lane {
     /// Odd while somebody writes.
     section: AtomicU32,
+    /// With the lowest bits of its generation in the address, see [`mark`].
     chunk: AtomicPtr<Chunk>,
     /// Held while the chunk is exchanged.
     flips: Lock<()>,
@@ -69,6 +72,12 @@ impl Lane {
 
     /// Begins to write for `thread`, if a trace is on. One at a time.
     pub(super) fn enter(&self, thread: u64) -> Option<Section<'_>> {
+        self.enter_at(thread, 0)
+    }
+
+    /// As [`enter`](Lane::enter), at the time of the lane's last event, which the caller knows; 0 for
+    /// now. In another generation the time is another: none of its events is older than itself.
+    pub(super) fn enter_at(&self, thread: u64, now: u64) -> Option<Section<'_>> {
         // ORDERING: Relaxed for both; W1, one writer.
         self.section.store(self.section.load(Relaxed).wrapping_add(1), Relaxed);
         if barrier::is_asymmetric() {
@@ -85,7 +94,11 @@ impl Lane {
             self.leave();
             return None;
         }
-        Some(Section { lane: self, generation, thread, now: gosched_base::os::monotonic_ns() })
+        // ORDERING: Relaxed; only the mark is looked at.
+        let held = self.chunk.load(Relaxed);
+        let is_known = now != 0 && held == mark(unmark(held), generation);
+        let now = if is_known { now } else { gosched_base::os::monotonic_ns() };
+        Some(Section { lane: self, generation, thread, now })
     }
 
     fn leave(&self) {
@@ -107,8 +120,8 @@ impl Lane {
     pub(crate) fn flush(&self, next: u64) {
         let _alone = self.flips.lock();
         // ORDERING: Acquire pairs with `flip`.
-        let held = self.chunk.load(Acquire);
-        // SAFETY: chunks are never unmapped; the head is written before the chunk is published.
+        let held = unmark(self.chunk.load(Acquire));
+        // SAFETY: the lane's, under the lock; the head is written before the chunk is published.
         let Some(chunk) = (unsafe { held.as_ref() }) else { return };
         if chunk.generation < next {
             // ORDERING: Release, as in `flip`.
@@ -147,7 +160,7 @@ impl Lane {
     pub(crate) fn wait_for_borrower(&self) {
         // ORDERING: Acquire pairs with `take_back`.
         while self.is_lent.load(Acquire) {
-            std::hint::spin_loop();
+            give_way();
         }
     }
 
@@ -190,14 +203,14 @@ impl Section<'_> {
     fn chunk_with_room(&mut self, room: usize) -> Option<&mut Chunk> {
         // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
         let held = self.lane.chunk.load(Acquire);
+        let chunk = unmark(held);
+        let is_own = !chunk.is_null() && held == mark(chunk, self.generation);
         // SAFETY: the lane's chunk, of which this writer is the only user while the generation is
-        // its own (the protocol); of another one only the head is read.
-        let fits = unsafe { held.as_ref() }.is_some_and(|chunk| {
-            chunk.is_of(self.generation, self.thread) && chunk.bytes.len() - chunk.len >= room
-        });
-        let held = if fits { held } else { self.flip()? };
+        // its own (the protocol).
+        let fits = is_own && unsafe { (*chunk).has_room(room) };
+        let chunk = if fits { chunk } else { self.flip()? };
         // SAFETY: as above.
-        unsafe { held.as_mut() }
+        unsafe { chunk.as_mut() }
     }
 
     /// Gives the lane's chunk away and takes an empty one.
@@ -205,10 +218,10 @@ impl Section<'_> {
     fn flip(&mut self) -> Option<*mut Chunk> {
         let _alone = self.lane.flips.lock();
         // ORDERING: Relaxed for this one, under the lock; Release publishes the new one's head.
-        let old = self.lane.chunk.load(Relaxed);
+        let old = unmark(self.lane.chunk.load(Relaxed));
         let new = chunk::take(self.generation, self.thread, self.now)
             .map_or(ptr::null_mut(), Owned::into_raw);
-        self.lane.chunk.store(new, Release);
+        self.lane.chunk.store(mark(new, self.generation), Release);
         // SAFETY: it was the lane's, which has it no more.
         let is_much = unsafe { Owned::from_raw(old) }.is_some_and(chunk::put_full);
         if new.is_null() || is_much {
@@ -222,6 +235,25 @@ impl Drop for Section<'_> {
     fn drop(&mut self) {
         self.lane.leave();
     }
+}
+
+/// Chunks lie at multiples of a page.
+const MARK: usize = 0xfff;
+
+/// The address of a chunk with the lowest bits of its generation. Of one 4,096 generations older no
+/// lane has a chunk.
+fn mark(chunk: *mut Chunk, generation: u64) -> *mut Chunk {
+    if chunk.is_null() { chunk } else { chunk.map_addr(|at| at | generation as usize & MARK) }
+}
+
+fn unmark(held: *mut Chunk) -> *mut Chunk {
+    held.map_addr(|at| at & !MARK)
+}
+
+/// Lets whoever holds what the caller waits for have the CPU.
+fn give_way() {
+    // SAFETY: passes no memory.
+    let _ = unsafe { gosched_base::os::syscall(libc::SYS_sched_yield, [0; 6]) };
 }
 
 /// So many threads can write at once that are no machines.
@@ -244,7 +276,9 @@ pub(super) fn outside(write: impl FnOnce(Option<&mut Section<'_>>)) {
     // ORDERING: Relaxed look; Acquire pairs with the Release below.
     while SHARED[at].is_taken.load(Relaxed) || SHARED[at].is_taken.swap(true, Acquire) {
         at = (at + 1) % OUTSIDE;
-        std::hint::spin_loop();
+        if at == 0 {
+            give_way();
+        }
     }
     write(SHARED[at].lane.enter(OUTSIDE_THREAD + at as u64).as_mut());
     // ORDERING: Release: the next one to take it finds the lane as it was left.

@@ -138,14 +138,14 @@ pub(super) fn begin(sink: Box<dyn Sink>) -> Result<(), TraceError> {
     let begun = os::monotonic_ns();
     world::stop_to_trace(|own| state_all(own, number));
     let (asks, asked) = mpsc::channel();
-    let collect = move || Collector { number, begun, later: Vec::new() }.run(sink, &asked);
+    let collect = move || Collector::new(number, begun).run(sink, &asked);
     match std::thread::Builder::new().name("gosched-trace".into()).spawn(collect) {
         Ok(thread) => {
             *current = Some(Recording { thread, asks });
             Ok(())
         }
         Err(error) => {
-            let mut collector = Collector { number, begun, later: Vec::new() };
+            let mut collector = Collector::new(number, begun);
             collector.close(true);
             unmark_processors();
             Err(TraceError::NoThread(error))
@@ -277,11 +277,17 @@ static LAST: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0)
 struct Collector {
     number: u32,
     begun: u64,
+    /// A time before all events of the next one.
+    next_begun: u64,
     /// Chunks of the next generation.
     later: Vec<Owned>,
 }
 
 impl Collector {
+    fn new(number: u32, begun: u64) -> Collector {
+        Collector { number, begun, next_begun: begun, later: Vec::new() }
+    }
+
     fn run(mut self, mut sink: Box<dyn Sink>, asked: &Receiver<Ask>) -> io::Result<()> {
         runtime::block_signals();
         SCHEDULER.machine_started();
@@ -289,6 +295,7 @@ impl Collector {
         if result.is_err() {
             self.close(true);
         }
+        chunk::give_back();
         SCHEDULER.machine_ended();
         result
     }
@@ -299,7 +306,9 @@ impl Collector {
             let asks: Vec<Ask> = asked.try_iter().collect();
             let is_asked_to_end = asks.iter().any(|ask| matches!(ask, Ask::End));
             let is_last = !self.advance(is_asked_to_end);
-            sink.take(self.gather())?;
+            let closed = self.gather();
+            self.number += u32::from(!is_last);
+            sink.take(closed)?;
             for ask in asks {
                 if let Ask::File(reply) = ask {
                     let _ = reply.send(sink.file());
@@ -312,13 +321,13 @@ impl Collector {
             if is_last {
                 return Ok(());
             }
-            self.number += 1;
         }
     }
 
     /// Ends the generation and begins the next one; false: there is none.
     fn advance(&mut self, is_last: bool) -> bool {
         let next = if is_last { 0 } else { self.number + 1 };
+        self.next_begun = os::monotonic_ns();
         // ORDERING: Relaxed; only one trace at a time.
         LAST.store(self.number, Relaxed);
         // ORDERING: C1 of `lane`. Failing, somebody has ended it.
@@ -331,7 +340,7 @@ impl Collector {
         // C2; where it is refused the writers have fences.
         let _ = barrier::heavy();
         let (number, begun) = (u64::from(self.number), self.begun);
-        self.begun = os::monotonic_ns();
+        self.begun = self.next_begun;
         for lane in all_lanes() {
             lane.wait_for_writer();
             lane.flush(number + 1);
