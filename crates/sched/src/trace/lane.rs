@@ -96,7 +96,7 @@ impl Lane {
         }
         // ORDERING: Relaxed; only the mark is looked at.
         let held = self.chunk.load(Relaxed);
-        let is_known = now != 0 && held == mark(unmark(held), generation);
+        let is_known = now != 0 && !held.is_null() && held == mark(unmark(held), generation);
         let now = if is_known { now } else { gosched_base::os::monotonic_ns() };
         Some(Section { lane: self, generation, thread, now })
     }
