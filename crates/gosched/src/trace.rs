@@ -5,7 +5,7 @@
 //! processor over time, why they waited and who woke them, calls that blocked, stops of the world, and
 //! profiles of these. `gosched trace check|summary|chrome FILE` needs no Go.
 //!
-//! Recording costs some 10 to 50 ns an event and, once a second, some work on a thread of its own. When
+//! Recording costs some tens of nanoseconds an event and, once a second, some work on a thread of its own. When
 //! it is off it costs nothing that can be measured.
 //!
 //! What differs from Go's traces: stacks have two frames, the runtime's word for what a goroutine does

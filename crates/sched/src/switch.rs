@@ -142,7 +142,7 @@ pub(crate) fn put_back(p: &'static Processor, popped: Popped<GRef>) {
 #[inline(always)]
 pub(crate) fn must_use_scheduler(machine: &Machine, p: &Processor) -> bool {
     // ORDERING: Relaxed; a request that comes now is seen in the next round.
-    p.attention.load(Relaxed) != 0 || is_for_scheduler(machine, p)
+    p.attention.load(Relaxed) & !TRACE != 0 || is_for_scheduler(machine, p)
 }
 
 /// As [`must_use_scheduler`], if nobody asks for attention.
