@@ -18,6 +18,7 @@ pub(crate) enum Command {
     Lab(LabArgs),
     Doctor(DoctorArgs),
     Serve(ServeArgs),
+    Trace(TraceArgs),
 }
 
 /// What this machine offers, what the runtime chooses here, why, and what to change.
@@ -26,6 +27,29 @@ pub(crate) struct DoctorArgs {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Look into execution traces, as `gosched::trace` and Go's `runtime/trace` (format 1.23) write them
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) act: TraceAct,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceAct {
+    /// Check that what is in it can have happened, by Go's rules of order
+    Check(TraceFile),
+    /// What processors and goroutines did with their time
+    Summary(TraceFile),
+    /// Print it as JSON for Chrome's viewer (about:tracing) and Perfetto
+    Chrome(TraceFile),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceFile {
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 /// Schedule forensics: when do many goroutines with the same work run, and why then?

@@ -8,6 +8,7 @@ mod args;
 mod doctor;
 mod lab;
 mod serve;
+mod trace;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -18,5 +19,6 @@ fn main() -> ExitCode {
         Command::Lab(args) => lab::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
+        Command::Trace(args) => trace::run(&args),
     }
 }

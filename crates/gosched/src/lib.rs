@@ -14,6 +14,7 @@
 //! | [`fs`], [`process`], [`io`] | what blocks, declared or polled | `std::fs`, `std::process`, `std::io::stdin` |
 //! | [`signal`] | signals on a channel | Go's `os/signal` |
 //! | [`runtime`] | GOMAXPROCS and its kin | Go's `runtime` |
+//! | [`trace`] | execution traces for `go tool trace` | Go's `runtime/trace` |
 //! | [`Config`] | how the runtime starts | `GOSCHED=key=value,...` |
 //! | [`Alloc`] | a wrapper for global allocators other than libc's | none |
 
@@ -50,6 +51,7 @@ pub mod signal {
 pub mod sync;
 pub mod thread;
 pub mod time;
+pub mod trace;
 
 mod config;
 mod spawn;

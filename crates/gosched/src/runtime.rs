@@ -159,6 +159,27 @@ pub fn poll_driver() -> &'static str {
     "epoll"
 }
 
+/// What goroutines do, one paragraph for all that do the same and were spawned at the same place, the
+/// many first. For finding those that nobody wakes any more; [`dump`] has each by itself.
+///
+/// No counterpart in Go, whose goroutine profile groups by stack.
+///
+/// ```
+/// let waits: Vec<_> = (0..3).map(|_| gosched::go(gosched::thread::park)).collect();
+/// let mut text = String::new();
+/// while !text.contains("3 goroutines [park]:") {
+///     text.clear();
+///     gosched::runtime::dump_groups(&mut text).unwrap();
+/// }
+/// waits.iter().for_each(|one| one.thread().unpark());
+/// ```
+///
+/// # Errors
+/// What `out` returns.
+pub fn dump_groups(out: &mut impl Write) -> std::fmt::Result {
+    gosched_sched::dump_groups(out)
+}
+
 /// What every goroutine does, in Go's form, one paragraph each.
 ///
 /// ```

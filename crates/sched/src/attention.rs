@@ -15,7 +15,7 @@ use crate::current::current_undeclared;
 use crate::machine::Inside;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::yields;
+use crate::{trace, yields};
 use std::sync::atomic::{
     AtomicU32,
     Ordering::{AcqRel, Relaxed, Release},
@@ -27,6 +27,8 @@ pub(crate) const PREEMPT: u32 = 1 << 0;
 pub(crate) const URGENT: u32 = 1 << 2;
 /// The machine is the last spare one: its goroutines are chosen by the scheduler, see `last_spare`.
 pub(crate) const LAST: u32 = 1 << 3;
+/// A trace is on: every event goes through the slow way, see `trace`. Asks for nothing.
+pub(crate) const TRACE: u32 = 1 << 4;
 /// The world is to stop.
 pub(crate) const STOP: u32 = 1 << 1;
 
@@ -78,7 +80,7 @@ fn take_back() {
     // ORDERING: AcqRel: T1 reads what A2 wrote, or comes before it.
     ASKED.swap(0, AcqRel);
     // ORDERING: Relaxed look, after T1; Release as in `ask`.
-    if SCHEDULER.processors().any(|p| p.attention.load(Relaxed) != 0) {
+    if SCHEDULER.processors().any(|p| p.attention.load(Relaxed) & !TRACE != 0) {
         ASKED.store(1, Release);
     }
 }
@@ -88,15 +90,21 @@ fn take_back() {
 #[inline(never)]
 pub(crate) fn attend(inside: Inside) -> Inside {
     let p = inside.processor();
+    // ORDERING: Relaxed, as in `Inside::leave`.
+    if p.attention.load(Relaxed) & !TRACE == 0 {
+        return inside;
+    }
     let must_yield = p.take_yield_asked();
     // ORDERING: Relaxed; what comes with the other bits is looked at by the scheduler.
     if p.attention.load(Relaxed) & (STOP | URGENT) != 0 {
+        inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_ring_front(inside);
     }
     if must_yield {
         if let Some(g) = inside.machine().current() {
             g.end_slice();
         }
+        inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_global_queue(inside);
     }
     inside

@@ -12,7 +12,7 @@ use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{deadlock, fleet, idle, last_spare, monitor, switch, transition};
+use crate::{deadlock, fleet, idle, last_spare, monitor, switch, trace, transition};
 use gosched_base::rt_abort;
 use gosched_protocol::Status;
 use std::sync::atomic::Ordering::Relaxed;
@@ -57,7 +57,7 @@ fn begin(inside: Inside) {
     let machine = inside.machine();
     let Some(g) = machine.current() else { rt_abort!("blocking: on the scheduler's stack") };
     let work_waits = !inside.processor().ring.is_empty() || !SCHEDULER.global.is_empty();
-    transition::enter_call(g);
+    transition::enter_call(machine, g);
     inside.leave_for_call();
     monitor::note_call(work_waits);
 }
@@ -70,6 +70,9 @@ pub(crate) fn settle_ownership(inside: Inside) -> Inside {
     let kept = match machine.current().filter(|g| g.status.get() == Status::Syscall) {
         Some(g) => {
             let kept = machine.ownership.end_call(machine.expect_processor().id);
+            if kept {
+                trace::call_ends(machine, g);
+            }
             transition::exit_call(g);
             kept
         }
@@ -88,6 +91,7 @@ pub(crate) fn settle_ownership(inside: Inside) -> Inside {
 fn regain(inside: Inside) -> Inside {
     let machine = inside.machine();
     history::machine(Kind::Lost, machine, 0);
+    machine.lane.wait_for_borrower();
     machine.set_processor(None);
     // ORDERING: Relaxed; written before the processor was taken.
     if machine.lost_in_futex.load(Relaxed) {
@@ -96,6 +100,9 @@ fn regain(inside: Inside) -> Inside {
     }
     if take_processor(machine) {
         machine.ownership.regained();
+        if let Some(g) = machine.current() {
+            trace::call_ends_elsewhere(machine, g);
+        }
         return inside;
     }
     let Some(g) = machine.current() else {
@@ -103,7 +110,7 @@ fn regain(inside: Inside) -> Inside {
         rt_abort!("m{}: the scheduler lost its processor", machine.id)
     };
     machine.ownership.regained();
-    transition::yielded(g);
+    transition::yielded_without_processor(machine, g);
     // SAFETY: `g` runs here and is Runnable now; `to_global` puts it into a queue.
     unsafe { switch::leave_without_processor(inside, g, to_global) }
 }

@@ -4,7 +4,7 @@
 //! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, contention, idle, start, world};
+use crate::{blocking, contention, idle, start, trace, world};
 use gosched_fiber::{pool, stack};
 
 /// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
@@ -56,10 +56,12 @@ pub(crate) fn run_in_background() {
 }
 
 fn cycle(give_back: impl FnOnce()) {
-    world::stop_briefly(flush_caches);
+    let said = trace::collection_begins();
+    world::stop_to_collect(flush_caches);
     contention::age_caches();
     idle::end_idle_machines();
     blocking(give_back);
+    trace::collection_ends(said);
     SCHEDULER.counts.collections.add_shared();
 }
 

@@ -27,6 +27,7 @@ const KEYS: &[(&str, &str)] = &[
     ("stack", "default stack size, e.g. 256k"),
     ("schedtrace", "print the scheduler's state every N ms"),
     ("scheddetail", "with schedtrace: every G, M and P"),
+    ("schedtracejson", "with schedtrace: one line of JSON each time"),
     ("asyncpreemptoff", "1: never stop goroutines by signal"),
     ("slice", "time slice, e.g. 10ms, or off"),
     ("maxthreads", "most threads there may be"),
@@ -50,12 +51,16 @@ const ACTIVE: &[&str] = &[
     "numa",
     "updatemaxprocs",
     "containermaxprocs",
+    "schedtrace",
+    "scheddetail",
+    "schedtracejson",
     "panic",
     "unguarded",
     "asyncpreemptoff",
     "slice",
     "gc",
     "root",
+    "traceback",
 ];
 
 /// A goroutine's time slice. Go's.
@@ -77,6 +82,20 @@ pub struct Config {
     counts_quotas: Option<bool>,
     collects: Option<bool>,
     root: Option<Root>,
+    report_ms: Option<u64>,
+    report_detail: Option<bool>,
+    report_json: Option<bool>,
+    traceback: Option<Traceback>,
+}
+
+/// Whose paragraphs a fatal error prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Traceback {
+    None,
+    /// The goroutine's that caused it; everybody's if none did.
+    Single,
+    #[default]
+    All,
 }
 
 /// What is made of NUMA nodes and caches.
@@ -91,6 +110,14 @@ pub(crate) enum Numa {
     Blind,
     /// All are alike.
     Off,
+}
+
+/// What the monitor prints of the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) period_ns: u64,
+    pub(crate) is_detailed: bool,
+    pub(crate) is_json: bool,
 }
 
 /// What `tls` may be; the last three are for tests and emergencies.
@@ -134,6 +161,8 @@ pub(crate) struct Settled {
     pub(crate) async_preempt: bool,
     /// Most machines there may be.
     pub(crate) threads_max: u32,
+    pub(crate) report: Option<Report>,
+    pub(crate) traceback: Traceback,
 }
 
 /// The runtime has started before, with other settings.
@@ -280,6 +309,12 @@ impl Config {
             slice_ns: merged.slice_ns.unwrap_or(SLICE_NS),
             async_preempt: !merged.async_preempt_off.unwrap_or(false),
             threads_max: merged.threads_max.unwrap_or(fleet::THREADS_MAX_DEFAULT),
+            traceback: merged.traceback.unwrap_or_default(),
+            report: merged.report_ms.filter(|ms| *ms > 0).map(|ms| Report {
+                period_ns: ms.saturating_mul(1_000_000),
+                is_detailed: merged.report_detail.unwrap_or(false),
+                is_json: merged.report_json.unwrap_or(false),
+            }),
         }
     }
 
@@ -299,6 +334,10 @@ impl Config {
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
             "gc" => set(&mut self.collects, parse_on_off(value)),
             "root" => set(&mut self.root, Some(Root::at(value))),
+            "traceback" => set(&mut self.traceback, parse_traceback(value)),
+            "schedtrace" => set(&mut self.report_ms, value.parse().ok()),
+            "scheddetail" => set(&mut self.report_detail, parse_switch(value)),
+            "schedtracejson" => set(&mut self.report_json, parse_switch(value)),
             "panic" => {
                 *panic_aborts = value == "abort";
                 value == "abort" || value == "unwind"
@@ -334,6 +373,15 @@ fn parse_tls(value: &str) -> Option<TlsSetting> {
         "threads" => TlsSetting::Threads,
         "deadthread" => TlsSetting::DeadThread,
         "syscall" => TlsSetting::Syscall,
+        _ => return None,
+    })
+}
+
+fn parse_traceback(value: &str) -> Option<Traceback> {
+    Some(match value {
+        "none" => Traceback::None,
+        "single" => Traceback::Single,
+        "all" => Traceback::All,
         _ => return None,
     })
 }

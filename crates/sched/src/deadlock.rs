@@ -149,7 +149,7 @@ fn who_is_awake() -> Awake {
 fn report() -> ! {
     let mut out = Stderr;
     let _ = writeln!(out, "fatal error: all goroutines are asleep - deadlock!\n");
-    let _ = dump::write_all(&mut out);
+    let _ = dump::write_fatal(&mut out, None);
     os::exit_group(2)
 }
 

@@ -10,7 +10,7 @@ use crate::plant::Place;
 use crate::processor::Processor;
 use crate::task::{AbortOnUnwind, Ended, TaskHeader};
 use crate::wait::Waiter;
-use crate::{idle, locked, panic, park, plant, switch, threads, transition, warm};
+use crate::{idle, locked, panic, park, plant, switch, threads, trace, transition, warm};
 use gosched_base::rt_abort;
 use gosched_fiber::stack::Class;
 use gosched_fiber::{Fiber, host};
@@ -148,6 +148,10 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
             let new = unsafe { &mut *next.context.get() };
             new.set_fs(old.fs());
             keep_host(inside.machine(), new.fs());
+            if trace::is_on() {
+                let then = trace::left(inside.machine(), g);
+                trace::runs_then(inside.machine(), next, then);
+            }
             // SAFETY: this machine holds `p`.
             unsafe { p.core() }.give_descriptor(g);
             p.count_tick();

@@ -172,6 +172,12 @@ pub(crate) fn locked_sleeps() {
     }
 }
 
+/// How many machines sleep so; a hint.
+pub(crate) fn locked_asleep() -> u32 {
+    // ORDERING: Relaxed; a statistic.
+    LOCKED_ASLEEP.load(Relaxed)
+}
+
 pub(crate) fn locked_wakes() {
     // ORDERING: AcqRel, as above.
     LOCKED_ASLEEP.fetch_sub(1, AcqRel);

@@ -15,7 +15,7 @@ use crate::history::{self, Kind};
 use crate::machine::Machine;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{fleet, idle, park, transition};
+use crate::{fleet, idle, park, trace, transition};
 use gosched_base::rt_abort;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -54,8 +54,9 @@ pub(crate) fn freeze_in_signal(machine: &'static Machine, g: GRef) -> bool {
         g.end_slice();
         g.set_used_slice(true);
     }
+    machine.lane.set_why(trace::WHY_STOPPED);
     let lock = Locked::to(machine, g);
-    machine.set_processor(None);
+    machine.part_with(p);
     if makes_room {
         park::push_front(p, g)
     } else {
@@ -71,6 +72,7 @@ pub(crate) fn freeze_in_signal(machine: &'static Machine, g: GRef) -> bool {
 #[cold]
 fn freeze_without_processor(machine: &'static Machine, g: GRef) {
     history::machine(Kind::Lost, machine, 0);
+    machine.lane.wait_for_borrower();
     machine.set_processor(None);
     machine.ownership.regained();
     let lock = Locked::to(machine, g);
@@ -99,6 +101,9 @@ fn sleep_until_turn(machine: &'static Machine, g: GRef, lock: Locked) {
     p.count_tick();
     p.counters.scheduled.add();
     transition::run(machine, g);
+    if trace::is_on() {
+        trace::runs(machine, g);
+    }
 }
 
 /// A goroutine that is Runnable and goes on on this machine only.
@@ -111,7 +116,7 @@ impl Locked {
         let was_before = g.locked_to().is_some();
         g.set_locked_to(Some(machine.id));
         machine.set_current(None);
-        transition::yielded(g);
+        transition::yielded_in_place(machine, g);
         Locked { was_before }
     }
 

@@ -31,5 +31,7 @@ fn dump(_: &SlotInfo) {
         let _ = crate::dump::write_origin(&mut out, g);
     }
     let _ = writeln!(out);
-    let _ = crate::dump::write_others(&mut out, running);
+    if crate::dump::shows_others() {
+        let _ = crate::dump::write_others(&mut out, running);
+    }
 }

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::plant::{self, Wake};
 use crate::processor::Processor;
 use crate::scheduler::{Overslept, SCHEDULER};
-use crate::{deadlock, fleet, monitor, near, netpoll, threads};
+use crate::{deadlock, fleet, monitor, near, netpoll, threads, trace};
 use gosched_base::os;
 use gosched_poll::Wait;
 use std::sync::atomic::{
@@ -150,6 +150,9 @@ pub(crate) fn poll_no_later_than(when: u64) {
 pub(crate) fn acquire(machine: &'static Machine, p: &'static Processor) {
     history::processor(Kind::Acquired, p);
     machine.set_processor(Some(p));
+    if trace::is_on() {
+        trace::acquired(machine, p);
+    }
     p.set_machine(Some(machine));
     machine.node.set(p.place.node);
     near::follow(machine, p);
@@ -158,7 +161,7 @@ pub(crate) fn acquire(machine: &'static Machine, p: &'static Processor) {
 
 /// Unbinds it and puts it among the idle.
 pub(crate) fn release(machine: &'static Machine, p: &'static Processor) {
-    machine.set_processor(None);
+    machine.part_with(p);
     p.set_machine(None);
     SCHEDULER.give_idle(p);
 }

@@ -54,7 +54,9 @@ mod park;
 mod plant;
 mod preempt;
 mod processor;
+mod quit;
 mod reason;
+mod report;
 mod scheduler;
 mod signal_mask;
 mod slab;
@@ -65,6 +67,7 @@ mod switch;
 mod task;
 mod threads;
 mod timer;
+mod trace;
 mod transition;
 mod wait;
 mod warm;
@@ -84,7 +87,7 @@ pub use critical::Critical;
 #[doc(hidden)]
 pub use current::is_in_runtime;
 pub use current::{goroutine_id, is_goroutine};
-pub use dump::dump;
+pub use dump::{dump, dump_groups};
 pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
 #[cfg(feature = "history")]
@@ -108,6 +111,10 @@ pub use spawn::{SpawnError, SpawnOptions, spawn};
 pub use start::start;
 pub use task::{JoinCtxError, JoinHandle, Thread};
 pub use timer::{AfterFunc, after_func, sleep, sleep_until};
+pub use trace::{
+    FlightRecorder, Region, Task as TraceTask, TraceError, is_enabled as is_traced,
+    log as trace_log, start as start_trace, stop as stop_trace,
+};
 pub use wait::{Waiter, block, block_until, park, park_until};
 #[doc(hidden)]
 pub use world::pause_world;

@@ -97,7 +97,7 @@ pub(crate) fn goroutine_ended(machine: &Machine, g: GRef) {
 pub(crate) fn wait_for_turn(machine: &'static Machine, g: GRef) -> GRef {
     fleet::locked_sleeps();
     if let Some(p) = machine.processor() {
-        machine.set_processor(None);
+        machine.part_with(p);
         hand_off(p);
     }
     history::machine(Kind::Sleep, machine, 0);
@@ -119,7 +119,7 @@ pub(crate) fn belongs_elsewhere(machine: &'static Machine, p: &'static Processor
         rt_abort!("goroutine {} is locked to a machine that never was", g.id())
     };
     history::processor(Kind::Transit, p);
-    machine.set_processor(None);
+    machine.part_with(p);
     p.set_machine(None);
     owner.hand_over(p);
     true
@@ -129,7 +129,7 @@ pub(crate) fn belongs_elsewhere(machine: &'static Machine, p: &'static Processor
 pub(crate) fn end_thread(machine: &'static Machine) {
     machine.locked.set(None);
     if let Some(p) = machine.processor() {
-        machine.set_processor(None);
+        machine.part_with(p);
         hand_off(p);
     }
 }

@@ -17,6 +17,7 @@ use crate::observe::Eyes;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::Mask;
+use crate::trace::{self, Lane};
 use gosched_base::{Parker, os, rt_abort};
 use gosched_fiber::arch::Context;
 use gosched_fiber::host::{self, Host};
@@ -71,6 +72,8 @@ pub(crate) struct Machine {
     pub(crate) lost_in_futex: AtomicBool,
     /// What the monitor saw last. Monitor only.
     pub(crate) watch: Watch,
+    /// Where its thread writes events.
+    pub(crate) lane: Lane,
     /// The goroutine that is locked to this thread, and how often. This thread only.
     pub(crate) locked: Cell<Option<GRef>>,
     pub(crate) lock_depth: Cell<u32>,
@@ -137,6 +140,7 @@ impl Machine {
             is_searching: Cell::new(false),
             id,
             tid: AtomicU32::new(0),
+            lane: Lane::new(),
             locked: Cell::new(None),
             lock_depth: Cell::new(0),
             mask: Cell::new(crate::start::machine_mask()),
@@ -311,6 +315,14 @@ impl Machine {
         self.processor.store(p.cast_mut(), Relaxed);
     }
 
+    /// Gives the processor `p`, which it holds, out of its hands.
+    pub(crate) fn part_with(&self, p: &Processor) {
+        if trace::is_on() {
+            trace::released(self, p);
+        }
+        self.set_processor(None);
+    }
+
     /// The goroutine that runs on it.
     #[inline]
     pub(crate) fn current(&self) -> Option<GRef> {
@@ -428,6 +440,7 @@ pub(crate) fn machine_thread(machine: &'static Machine) {
     fleet::born();
     run_bound_machine();
     history::machine(Kind::Sleep, machine, 0);
+    machine.lane.flush(u64::MAX);
     machine.unbind();
     machine.retire();
     fleet::machine_ended(machine);

@@ -5,7 +5,7 @@ use crate::idle::FirstPoller;
 use crate::machine::{Inside, Machine};
 use crate::scheduler::SCHEDULER;
 use crate::spawn::{SpawnOptions, spawn};
-use crate::{current, fleet, idle, machine, start};
+use crate::{current, fleet, idle, machine, quit, start};
 use std::panic::{Location, resume_unwind};
 use std::process::Termination;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -56,6 +56,7 @@ pub fn run<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     if current::is_goroutine() {
         return f();
     }
+    quit::handle_unless_handled();
     let site = Location::caller();
     let options = SpawnOptions { name: Some("main".into()), ..SpawnOptions::default() };
     let awaited = move || {
@@ -77,6 +78,7 @@ pub fn run<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
 /// `f` is the first goroutine. The process exits with what `f` returns; other goroutines are not
 /// waited for (as Go).
 pub fn run_main<T: Termination + 'static>(f: fn() -> T, site: &'static Location<'static>) -> ! {
+    quit::handle_unless_handled();
     let machine = Machine::leak(SCHEDULER.next_machine_id());
     fleet::adopt();
     if let Ok(stack) = gosched_fiber::fault::alternate_stack_install() {

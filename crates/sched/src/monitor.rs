@@ -19,6 +19,8 @@ mod thread;
 pub(crate) use placing::SliceWatch;
 pub(crate) use retake::{Watch, take_if_asleep};
 
+use crate::config::Report;
+use crate::report::Reporter;
 use crate::scheduler::SCHEDULER;
 use crate::start::block_signals;
 use crate::{background, gomaxprocs, idle, interrupt, netpoll, start, world};
@@ -39,6 +41,9 @@ const IDLE_FOR_NS: u64 = 100_000_000;
 /// A round that came this much too late says that the whole process was stopped; what it would see
 /// means nothing.
 const SLEPT_TOO_LONG_NS: u64 = 20_000_000;
+
+/// What it is to print, from the start.
+static REPORT: Lock<Option<Report>> = Lock::new(None);
 
 /// One revoker at a time: this thread, or whoever stops the world.
 pub(crate) static REVOKER: Lock<()> = Lock::new(());
@@ -140,18 +145,20 @@ pub(crate) fn look_no_later_than(when: u64) {
 }
 
 /// Starts the monitor. Once.
-pub(crate) fn start_thread() -> std::io::Result<()> {
+pub(crate) fn start_thread(report: Option<Report>) -> std::io::Result<()> {
     SCHEDULER.machine_started();
+    *REPORT.lock() = report;
     thread::start()
 }
 
 fn watch() {
+    let mut reporter = Reporter::new(*REPORT.lock());
     block_signals();
     be_precise();
     let mut without = 0;
     let mut pace = Pace::new();
     loop {
-        let asked = pace.pause_until();
+        let asked = pace.pause_until().min(reporter.next());
         // ORDERING: Relaxed; see `look_no_later_than`.
         NEXT_LOOK.store(asked, Relaxed);
         let was_called = PARKER.sleep_until(asked);
@@ -164,7 +171,8 @@ fn watch() {
         pace.adapt(round(now, &mut without, was_called));
         gomaxprocs::look(now);
         background::look(now);
-        if SCHEDULER.idle_count() == SCHEDULER.procs() {
+        reporter.print_if_due(now);
+        if SCHEDULER.idle_count() == SCHEDULER.procs() && !reporter.is_on() {
             if now - *pace.idle_since.get_or_insert(now) > IDLE_FOR_NS {
                 sleep_deeply();
                 pace = Pace::new();

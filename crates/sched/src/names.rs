@@ -24,6 +24,8 @@ const WORDS: usize = BYTES_MAX / 8;
 #[repr(C, align(128))]
 pub(crate) struct Place {
     words: [AtomicU64; WORDS],
+    /// What the trace says of the goroutine. Written by: its owner of the moment.
+    pub(crate) traced: AtomicU64,
 }
 
 /// A copy of a name.

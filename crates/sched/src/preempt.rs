@@ -42,7 +42,7 @@ use crate::counters::Count;
 use crate::goroutine::GRef;
 use crate::machine::{Asked, Inside, Machine};
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, freeze, idle, interpose, signal_mask, yields};
+use crate::{blocking, freeze, idle, interpose, signal_mask, trace, yields};
 use gosched_base::Lock;
 use gosched_base::os::{self, Errno};
 use gosched_fiber::arch::preempt::{self, Interrupted};
@@ -363,6 +363,7 @@ extern "C" fn park_preempted() {
     }
     let g = inside.machine().current();
     g.inspect(|g| g.set_stopped(true));
+    inside.machine().lane.set_why(trace::WHY_STOPPED);
     let p = inside.processor();
     let must_yield = p.take_yield_asked();
     // ORDERING: Relaxed; what comes with the bits is looked at by the scheduler.
@@ -373,6 +374,7 @@ extern "C" fn park_preempted() {
         yields::to_global_queue(inside)
     } else {
         // The goroutine that was meant is not the one that runs now.
+        inside.machine().lane.set_why(0);
         inside
     };
     g.inspect(|g| g.set_stopped(false));

@@ -19,7 +19,7 @@ use gosched_runq::{Injector, List, Owner, Ring};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU32,
+    AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
 
@@ -53,6 +53,8 @@ pub(crate) struct Processor {
     stopped: AtomicPtr<Machine>,
     pub(crate) timers: Timers,
     pub(crate) counters: PerProcessor,
+    /// What the trace says of it. Written by: whoever has it in hand.
+    pub(crate) traced: AtomicU64,
     core: UnsafeCell<Core>,
 }
 
@@ -91,6 +93,7 @@ impl Processor {
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
             counters: PerProcessor::default(),
+            traced: AtomicU64::new(0),
             core: UnsafeCell::new(Core {
                 rng: Rng::new(u64::from(id) + 1),
                 free: List::new(),

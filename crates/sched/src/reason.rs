@@ -73,6 +73,11 @@ impl WaitReason {
         }
     }
 
+    /// Each of them.
+    pub(crate) fn all() -> &'static [WaitReason] {
+        &ALL
+    }
+
     pub(crate) fn from_number(n: u8) -> WaitReason {
         ALL.iter().copied().find(|r| *r as u8 == n).unwrap_or(WaitReason::Zero)
     }

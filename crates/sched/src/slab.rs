@@ -100,7 +100,7 @@ fn map_aligned(bytes: usize) -> *mut u8 {
 
 /// # Safety
 /// * The bytes were mapped by [`map`], and nobody uses them.
-unsafe fn unmap(start: *mut u8, bytes: usize) {
+pub(crate) unsafe fn unmap(start: *mut u8, bytes: usize) {
     if bytes > 0 {
         // SAFETY: by the caller.
         unsafe { libc::munmap(start.cast(), bytes) };

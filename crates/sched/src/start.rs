@@ -6,7 +6,8 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
 use crate::{
-    fleet, forked, gomaxprocs, history, locked, monitor, near, panic, plant, preempt, threads,
+    fleet, forked, gomaxprocs, history, locked, monitor, near, panic, plant, preempt, report,
+    threads,
 };
 use gosched_base::{barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
@@ -70,6 +71,7 @@ fn prepare(config: Config) -> bool {
     }
     barrier::init();
     plant::choose();
+    report::start();
     history::start();
     let mut settled = config.settle();
     let (kind, access) = settled.tls.kind();
@@ -89,7 +91,7 @@ fn prepare(config: Config) -> bool {
     }
     pool::set_refill_hook(&threads::REFILL);
     pool::start();
-    if let Err(error) = fleet::start().and_then(|()| monitor::start_thread()) {
+    if let Err(error) = fleet::start().and_then(|()| monitor::start_thread(settled.report)) {
         rt_abort!("can't create the first thread: {error}");
     }
     let _ = fault::install();

@@ -8,12 +8,13 @@
 //! The direct switch is taken only if nobody asked for attention and it is not the round in which
 //! the global queue has its turn.
 
+use crate::attention::TRACE;
 use crate::goroutine::GRef;
 use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::plant::Wake;
 use crate::processor::Processor;
-use crate::{idle, park, transition, warm};
+use crate::{idle, park, trace, transition, warm};
 use gosched_fiber::arch::{self, Context};
 use gosched_fiber::{Fiber, host};
 use gosched_runq::Popped;
@@ -43,16 +44,49 @@ pub(crate) unsafe fn leave(
     data: *mut (),
 ) -> Inside {
     let left = Left { g, act, data };
-    let machine = inside.machine();
-    let next = pick(machine, inside.processor());
-    let passed = match next {
-        // SAFETY: picked for this machine; `left` lives on the stack that is suspended.
-        Some(next) => unsafe { switch_to_goroutine(machine, g, next, &left) },
-        // SAFETY: as above.
-        None => unsafe { switch_to_scheduler(machine, g, &left) },
+    let (machine, p) = (inside.machine(), inside.processor());
+    // ORDERING: Relaxed; a request that comes now is seen in the next round.
+    let passed = if p.attention.load(Relaxed) == 0 {
+        match pick(machine, p) {
+            // SAFETY: picked for this machine; `left` lives on the stack that is suspended.
+            Some(next) => unsafe { switch_to_goroutine(machine, g, next, &left) },
+            // SAFETY: as above.
+            None => unsafe { switch_to_scheduler(machine, g, &left) },
+        }
+    } else {
+        // SAFETY: by the caller.
+        unsafe { leave_attentively(machine, p, g, &left) }
     };
     // SAFETY: what the resuming switch has passed.
     unsafe { settle(passed) }
+}
+
+/// As [`leave`], when somebody asks for something, or a trace is on.
+///
+/// # Safety
+/// * As for [`leave`]; `left` stays until the resumed side has read it.
+#[cold]
+#[inline(never)]
+unsafe fn leave_attentively(
+    machine: &'static Machine,
+    p: &'static Processor,
+    g: GRef,
+    left: &Left,
+) -> usize {
+    let then = if trace::is_on() { trace::left(machine, g) } else { 0 };
+    // ORDERING: Relaxed, as in `leave`.
+    let may_be_direct = p.attention.load(Relaxed) & !TRACE == 0;
+    match may_be_direct.then(|| pick(machine, p)).flatten() {
+        Some(next) => {
+            if trace::is_on() {
+                trace::runs_then(machine, next, then);
+            }
+            // SAFETY: picked for this machine; the rest by the caller.
+            unsafe { switch_to_goroutine(machine, g, next, left) }
+        }
+        // SAFETY: by the caller.
+        None => unsafe { switch_to_scheduler(machine, g, left) },
+    }
 }
 
 /// As [`leave`], from a machine that has no processor: to the scheduler's stack, where it waits.
@@ -71,10 +105,10 @@ pub(crate) unsafe fn leave_without_processor(
     unsafe { settle(passed) }
 }
 
-/// The next goroutine, if it can be switched to from here.
+/// The next goroutine, if it can be switched to from here. Nobody asks for anything.
 #[inline(always)]
 fn pick(machine: &Machine, p: &'static Processor) -> Option<GRef> {
-    if must_use_scheduler(machine, p) {
+    if is_for_scheduler(machine, p) {
         return None;
     }
     // SAFETY: the caller holds `p`, inside the runtime.
@@ -108,9 +142,13 @@ pub(crate) fn put_back(p: &'static Processor, popped: Popped<GRef>) {
 #[inline(always)]
 pub(crate) fn must_use_scheduler(machine: &Machine, p: &Processor) -> bool {
     // ORDERING: Relaxed; a request that comes now is seen in the next round.
-    p.attention.load(Relaxed) != 0
-        || (p.tick() + 1).is_multiple_of(FAIRNESS_ROUNDS)
-        || machine.locked.get().is_some()
+    p.attention.load(Relaxed) & !TRACE != 0 || is_for_scheduler(machine, p)
+}
+
+/// As [`must_use_scheduler`], if nobody asks for attention.
+#[inline(always)]
+fn is_for_scheduler(machine: &Machine, p: &Processor) -> bool {
+    (p.tick() + 1).is_multiple_of(FAIRNESS_ROUNDS) || machine.locked.get().is_some()
 }
 
 /// Gives `g` a stack and a thread-local block for its first run; false if none is ready.
@@ -177,6 +215,9 @@ unsafe fn switch_to_scheduler(machine: &'static Machine, from: GRef, left: &Left
 ///   caller's.
 pub(crate) unsafe fn enter_goroutine(machine: &'static Machine, next: GRef) {
     transition::run(machine, next);
+    if trace::is_on() {
+        trace::runs(machine, next);
+    }
     let (from, to) = (machine.context.get(), next.context.get());
     let own = machine.own_block();
     // SAFETY: the scheduler's own context.

@@ -39,6 +39,8 @@ pub(crate) struct Vtable {
     pub(crate) free: unsafe fn(NonNull<TaskHeader>),
     /// Moves the outcome out and frees the task.
     pub(crate) take: unsafe fn(NonNull<TaskHeader>, *mut ()),
+    /// What the function is called. For traces.
+    pub(crate) name: fn() -> &'static str,
 }
 
 /// How a task's function ended.
@@ -79,6 +81,7 @@ impl<T> NewTask<T> {
                     drop_result: drop_result::<F, T>,
                     free: free::<F, T>,
                     take: take::<F, T>,
+                    name: std::any::type_name::<F>,
                 },
                 join: JoinWord::new(),
                 name,
@@ -147,6 +150,11 @@ impl TaskHeader {
     pub(crate) fn without_result(vtable: &'static Vtable) -> TaskHeader {
         let (join, result_dropped) = (JoinWord::detached(), Cell::new(true));
         TaskHeader { vtable, join, name: None, result_dropped }
+    }
+
+    /// Tells what the function is called.
+    pub(crate) fn function_name(&self) -> fn() -> &'static str {
+        self.vtable.name
     }
 
     /// Makes a task without a result fit for another goroutine. For who has completed it.

@@ -46,6 +46,11 @@ impl Timers {
         Timers { next: AtomicU64::new(u64::MAX), heap: Lock::new(Heap::new()) }
     }
 
+    /// How many there are. For reports.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.lock().len()
+    }
+
     /// The earliest deadline; a hint.
     #[inline]
     pub(crate) fn next_deadline(&self) -> u64 {

@@ -5,19 +5,24 @@
 //!
 //! Order, for those who will record it: `ready` runs before the goroutine is visible to others;
 //! `park`, `yielded` and `exit` on the old side before the switch; `run` on the old side just
-//! before the switch, in the buffer of the machine that will run it.
+//! before the switch, in the buffer of the machine that will run it. What leaves or runs by a switch
+//! is traced there (see `switch`), so that the direct one costs nothing when no trace is on.
 
 use crate::goroutine::GRef;
 use crate::history::{self, Kind};
 use crate::machine::Machine;
 use crate::processor::Processor;
 use crate::reason::WaitReason;
+use crate::trace;
 
 /// Dead -> Runnable, by its spawner.
 #[inline]
 pub(crate) fn created(g: GRef) {
     g.status.created();
     history::goroutine(Kind::Created, g, 0);
+    if trace::is_on() {
+        trace::created(g);
+    }
 }
 
 /// Runnable -> Running, by the machine that took it from a queue.
@@ -33,6 +38,22 @@ pub(crate) fn run(machine: &Machine, g: GRef) {
 pub(crate) fn yielded(g: GRef) {
     history::goroutine(Kind::Yielded, g, 0);
     g.status.yielded();
+}
+
+/// As [`yielded`], in a signal handler, which does not switch: with a processor or without.
+pub(crate) fn yielded_in_place(machine: &Machine, g: GRef) {
+    if machine.processor().is_none() {
+        return yielded_without_processor(machine, g);
+    }
+    yielded(g);
+    if trace::is_on() {
+        let _ = trace::left(machine, g);
+    }
+}
+
+/// As [`yielded`], on a machine that has lost its processor in a call.
+pub(crate) fn yielded_without_processor(machine: &Machine, g: GRef) {
+    trace::call_ends_without_processor(machine, g, || yielded(g));
 }
 
 /// Running -> Waiting, by itself.
@@ -51,6 +72,9 @@ pub(crate) fn park(g: GRef, reason: WaitReason) {
 pub(crate) fn ready(g: GRef) {
     g.stop_waiting();
     history::goroutine(Kind::Ready, g, 0);
+    if trace::is_on() {
+        trace::ready(g);
+    }
     g.status.ready();
 }
 
@@ -64,8 +88,11 @@ pub(crate) fn exit(p: &Processor, g: GRef) {
 
 /// Running -> Syscall, by itself.
 #[inline]
-pub(crate) fn enter_call(g: GRef) {
+pub(crate) fn enter_call(machine: &Machine, g: GRef) {
     history::goroutine(Kind::EnterCall, g, 0);
+    if trace::is_on() {
+        trace::call_begins(machine, g);
+    }
     g.status.enter_call();
 }
 

@@ -20,6 +20,7 @@ use crate::machine::{Inside, Machine};
 use crate::monitor::{self, REVOKER};
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
+use crate::trace::{self, Stop};
 use crate::{fleet, idle, preempt, yields};
 use gosched_base::{Parker, os};
 use std::sync::atomic::{
@@ -60,7 +61,7 @@ pub(crate) fn give_up(machine: &'static Machine, p: &'static Processor) {
         SCHEDULER.searchers.give_up();
     }
     history::processor(Kind::Transit, p);
-    machine.set_processor(None);
+    machine.part_with(p);
     p.set_machine(None);
     p.note_stopped(machine);
     count_stopped();
@@ -111,7 +112,8 @@ pub(crate) fn set_procs_if(
         let (before, n) = (SCHEDULER.procs(), n as u32);
         if n != before {
             SCHEDULER.prepare_processors(n);
-            stop_and(|own| resize(own, n));
+            trace::mark_new_processors();
+            stop_and(Stop::Procs, |own| resize(own, n));
         }
         before as usize
     });
@@ -122,10 +124,19 @@ pub(crate) fn set_procs_if(
 
 /// Stops the world, calls `act` with all processors in nobody's hands but the caller's, and starts
 /// it again.
-pub(crate) fn stop_briefly(act: impl FnOnce()) {
+pub(crate) fn stop_to_collect(act: impl FnOnce()) {
+    stop_briefly(Stop::Collect, |_| act());
+}
+
+/// As above, for the beginning of a trace; `act` gets the caller's own processor.
+pub(crate) fn stop_to_trace(act: impl FnOnce(Option<&'static Processor>)) {
+    stop_briefly(Stop::Trace, act);
+}
+
+fn stop_briefly(why: Stop, act: impl FnOnce(Option<&'static Processor>)) {
     acquire_world();
-    stop_and(|own| {
-        act();
+    stop_and(why, |own| {
+        act(own);
         own
     });
     // ORDERING: Release pairs with `acquire_world`.
@@ -138,7 +149,7 @@ pub fn pause_world() -> Duration {
     crate::start::ensure_started();
     acquire_world();
     let begin = os::monotonic_ns();
-    stop_and(|own| own);
+    stop_and(Stop::Test, |own| own);
     let took = os::monotonic_ns().saturating_sub(begin);
     // ORDERING: Release pairs with `acquire_world`.
     STOPPING_TURN.store(false, Release);
@@ -157,28 +168,38 @@ fn acquire_world() {
 
 /// Stops the world, calls `change` with the caller's own processor, and starts it with what
 /// `change` returns as the caller's own.
-fn stop_and(change: impl FnOnce(Option<&'static Processor>) -> Option<&'static Processor>) {
+fn stop_and(
+    why: Stop,
+    change: impl FnOnce(Option<&'static Processor>) -> Option<&'static Processor>,
+) {
     let begin = os::monotonic_ns();
-    stop_change_and_start(change);
+    stop_change_and_start(why, change);
     STOPS.record(os::monotonic_ns().saturating_sub(begin));
 }
 
 fn stop_change_and_start(
+    why: Stop,
     change: impl FnOnce(Option<&'static Processor>) -> Option<&'static Processor>,
 ) {
     match Inside::enter() {
         Some(inside) => {
             let machine = inside.machine();
             let own = inside.processor();
+            let said = trace::world_stops(why);
             stop_others(Some(own));
             let new = change(Some(own));
             if let Some(new) = new
                 && new.id != own.id
             {
+                machine.part_with(own);
                 own.set_machine(None);
                 idle::acquire(machine, new);
             }
+            if why == Stop::Procs {
+                trace::procs_changed(SCHEDULER.procs());
+            }
             start(new);
+            trace::world_starts(said);
             inside.leave();
         }
         None => {
@@ -259,8 +280,8 @@ fn for_each_other(
 
 /// Takes the processor of a machine in a declared call.
 fn take_from_call(machine: &'static Machine) {
-    if let Some(taken) = machine.ownership.take_from_call() {
-        stop_taken(SCHEDULER.processor(taken));
+    if let Some(taken) = trace::take_from_call(machine) {
+        stop_taken(taken);
     }
 }
 

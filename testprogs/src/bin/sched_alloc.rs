@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gosched::__private::is_in_runtime;
 use gosched::thread::{self, Builder};
 use gosched::time::after_func;
-use gosched::{go, run, runtime};
+use gosched::{go, run, runtime, trace};
 
 struct Strict;
 
@@ -71,8 +71,15 @@ fn is_enough() -> bool {
     least > 0 && (runtime::gomaxprocs(0) == 1 || counted.steals > 0)
 }
 
-/// A bit of everything.
+/// A bit of everything, every other time with a trace of it.
 fn round(round: usize) {
+    let is_traced = round % 2 == 1;
+    if is_traced {
+        trace::start(std::io::sink()).expect("no other trace is on");
+    }
+    let task = trace::Task::new("round");
+    let _region = task.region("all of it");
+    trace::log("round", "begins");
     let plain = std::thread::spawn(|| {
         let goroutines: Vec<_> = (0..50).map(|_| go(thread::park)).collect();
         goroutines.iter().for_each(|goroutine| goroutine.thread().unpark());
@@ -113,6 +120,10 @@ fn round(round: usize) {
     thread::sleep(Duration::from_micros(200));
     runtime::gomaxprocs(procs);
     plain.join().expect("it does not panic");
+    runtime::gc();
+    if is_traced {
+        trace::stop().expect("a sink takes everything");
+    }
 }
 
 /// Alarms fire inside the runtime, or are stopped there.

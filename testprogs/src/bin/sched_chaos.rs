@@ -1,10 +1,12 @@
 //! Everything at once, at random: `sched_chaos SEED MILLISECONDS`, and longer until every act was
 //! done, which may take a while on a machine whose CPUs are taken away.
 //!
-//! Each act checks what it got. Prints how often each kind of act was done.
+//! Each act checks what it got. Prints how often each kind of act was done. With `CHAOS_TRACE=FILE`
+//! all of it is traced.
 
 use std::cell::{Cell, RefCell};
 use std::env;
+use std::fs::File;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -14,7 +16,7 @@ use std::sync::atomic::{
 use std::time::{Duration, Instant};
 
 use gosched::thread::{self, Builder};
-use gosched::{go, runtime};
+use gosched::{go, runtime, trace};
 
 /// xorshift64*.
 struct Random(u64);
@@ -68,6 +70,11 @@ fn main() {
     // The runtime puts its own hook before ours at its start.
     go(|| ()).join().expect("it does not panic");
     panic::set_hook(Box::new(|_| ()));
+    let file = env::var_os("CHAOS_TRACE").map(|path| File::create(path).expect("a file"));
+    let is_traced = file.is_some();
+    if let Some(file) = file {
+        trace::start(file).expect("no other trace is on");
+    }
     std::thread::spawn(move || give_up_after(Duration::from_millis(milliseconds) + PATIENCE));
     let mut random = Random(seed.wrapping_mul(2) + 1);
     let actors: Vec<_> = (0..30).map(|_| random.fork()).collect();
@@ -88,6 +95,9 @@ fn main() {
     thread.join().expect("no check fails");
     while DETACHED.load(SeqCst) > 0 {
         std::thread::sleep(Duration::from_millis(1));
+    }
+    if is_traced {
+        trace::stop().expect("the file takes all");
     }
     for ((name, _), done) in ACTS.iter().zip(&DONE) {
         println!("{name}={}", done.load(Relaxed));

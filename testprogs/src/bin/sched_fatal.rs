@@ -52,8 +52,35 @@ fn main_goroutine() {
         "procs" => println!("procs={}", runtime::gomaxprocs(0)),
         "thread" => main_thread(),
         "dump" => dump(),
+        "quit" => quit(),
         other => panic!("no kind {other}"),
     }
+}
+
+/// The signal that asks for a dump, beside goroutines in several states.
+fn quit() {
+    let (tell, told) = gosched::channel::bounded(0);
+    named("locked", move || {
+        runtime::lock_os_thread();
+        tell.send(()).expect("it is received");
+        thread::park();
+    });
+    told.recv().expect("it is sent");
+    (0..3).for_each(|_| drop(go(thread::park)));
+    // Until all of them wait.
+    let waiting = || {
+        let mut text = String::new();
+        runtime::dump(&mut text).expect("a String takes everything");
+        text.matches("[park").count()
+    };
+    while waiting() < 4 {
+        thread::yield_now();
+    }
+    let mut text = String::new();
+    runtime::dump_groups(&mut text).expect("a String takes everything");
+    print!("{text}");
+    // SAFETY: passes numbers only.
+    unsafe { libc::raise(libc::SIGQUIT) };
 }
 
 fn named<T: Send + 'static>(

@@ -5,5 +5,6 @@ mod doctor;
 mod gosched;
 mod lab;
 mod serve;
+mod trace;
 #[path = "../../../topology/tests/it/tree.rs"]
 mod tree;

@@ -68,6 +68,11 @@ impl Child {
         self.env("GOMAXPROCS", &procs.to_string())
     }
 
+    /// For tests that talk to it.
+    pub(crate) fn command(self) -> Command {
+        self.command
+    }
+
     pub(crate) fn run(mut self) -> Ended {
         Ended { output: self.command.output().expect("the child starts") }
     }

@@ -26,6 +26,40 @@ fn states_reasons_and_places() {
     assert_eq!(shape, expected, "{}", ended.story());
 }
 
+#[test]
+fn on_sigquit() {
+    let ended = Child::new("sched_fatal", &["quit"]).procs(2).run();
+    ended.expect_code(2).expect_err_parts(&[
+        "SIGQUIT: quit\nPC=0x",
+        " m=",
+        " sigcode=",
+        "\n\ngoroutine 1 \"main\" [running]:\ncreated by testprogs/src/bin/sched_fatal.rs:",
+        "\"locked\" [park, locked to thread]:\n",
+        " [park]:\ncreated by testprogs/src/bin/sched_fatal.rs:",
+        " in goroutine 1\n",
+    ]);
+    assert_eq!(ended.err().matches("[park").count(), 4, "{}", ended.story());
+    assert!(ended.out().starts_with("3 goroutines [park]:\ncreated by "), "{}", ended.story());
+    assert!(ended.out().contains("\n1 goroutine [running]:\n"), "{}", ended.story());
+}
+
+#[test]
+fn as_much_as_is_asked_for() {
+    let quit = |traceback: &str| {
+        let child = Child::new("sched_fatal", &["quit"]).procs(2);
+        let ended = child.env("GOSCHED", &format!("traceback={traceback}")).run();
+        ended.expect_code(2);
+        ended.err().matches("goroutine ").count() - ended.err().matches("in goroutine ").count()
+    };
+    assert_eq!((quit("none"), quit("single"), quit("all")), (0, 1, 5));
+    let deadlock = Child::new("sched_fatal", &["parks"]).env("GOSCHED", "traceback=none").run();
+    let says = "fatal error: all goroutines are asleep - deadlock!\n\n";
+    deadlock.expect_code(2).expect_err(says);
+    let unknown = Child::new("sched_fatal", &["procs"]).env("GOSCHED", "traceback=some").run();
+    let says = "gosched: GOSCHED: traceback=some is not understood; the default is used\n";
+    unknown.expect_code(0).expect_err(says);
+}
+
 /// Goroutines end and free their names, and others take over their descriptors, while dumps read.
 #[test]
 fn a_dump_never_mixes_names() {

@@ -19,6 +19,7 @@ mod memory;
 mod nodes;
 mod panics;
 mod quota;
+mod report;
 mod starve;
 mod thread;
 mod timers;

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::observe::{Eyes, Whereabouts};
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{last_spare, preempt};
+use crate::{last_spare, preempt, trace};
 use gosched_base::{barrier, os};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -79,11 +79,11 @@ fn look_at_call(p: &'static Processor, machine: &'static Machine, now: u64) -> b
     if !is_wanted(p) && lasted < PAUSE_MAX_NS {
         return false;
     }
-    let Some(taken) = machine.ownership.take_from_call() else { return false };
+    let Some(taken) = trace::take_from_call(machine) else { return false };
     watch.call_since.set(0);
     SCHEDULER.counts.declared_hand_offs.add_shared();
     // Not `p`: the machine may have come back, lost that one and begun a call with another.
-    hand_off(SCHEDULER.processor(taken));
+    hand_off(taken);
     true
 }
 
@@ -167,14 +167,25 @@ fn take_from_sleeper(p: &'static Processor, machine: &'static Machine, leaves: u
         return false;
     }
     if whereabouts != Whereabouts::InCall(libc::SYS_futex) {
-        return machine.ownership.take();
+        return take(p, machine);
     }
     // Noted first: once it is taken the machine may come back.
     note_futex(machine, true);
-    let is_taken = machine.ownership.take();
+    let is_taken = take(p, machine);
     if !is_taken {
         note_futex(machine, false);
     }
+    is_taken
+}
+
+/// R4, with what a trace has to say of it before the machine says more.
+fn take(p: &'static Processor, machine: &'static Machine) -> bool {
+    machine.lane.lend();
+    let is_taken = machine.ownership.take();
+    if is_taken && trace::is_on() {
+        trace::taken_from_sleeper(p, machine);
+    }
+    machine.lane.take_back();
     is_taken
 }
 

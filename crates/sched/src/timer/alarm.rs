@@ -466,6 +466,7 @@ pub fn after_func<F: FnMut() + Send + 'static>(d: Duration, f: F) -> AfterFunc {
                         drop_result: no_result,
                         free: end_firing,
                         take: no_outcome,
+                        name: std::any::type_name::<F>,
                     }
                 },
             ),

@@ -77,6 +77,10 @@ impl Heap {
         Heap { entries: ptr::null_mut(), len: 0, capacity: 0 }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     #[inline]
     pub(super) fn first(&self) -> Option<Entry> {
         (self.len > 0).then(|| self.get(0))

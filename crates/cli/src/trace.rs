@@ -1,0 +1,72 @@
+//! `gosched trace`.
+
+mod chrome;
+mod summary;
+mod timeline;
+
+use crate::args::{TraceAct, TraceArgs, TraceFile};
+use gosched_trace_format::{Verified, verify};
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+use timeline::{Timeline, Watch};
+
+/// A sentence for the user about what went wrong.
+type Failed = String;
+
+pub(crate) fn run(args: &TraceArgs) -> ExitCode {
+    let result = match &args.act {
+        TraceAct::Check(file) => check(file),
+        TraceAct::Summary(file) => {
+            let mut summary = summary::Summary::default();
+            follow(file, &mut summary).and_then(|verified| print(&summary.text(&verified)))
+        }
+        TraceAct::Chrome(file) => chrome(file),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("gosched trace: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read(file: &TraceFile) -> Result<Vec<u8>, Failed> {
+    let path = file.file.display();
+    fs::read(&file.file).map_err(|error| format!("can't read {path}: {error}"))
+}
+
+fn check(file: &TraceFile) -> Result<(), Failed> {
+    let verified = verify(&read(file)?, |_, _| {}).map_err(|fault| fault.to_string())?;
+    let events: u64 = verified.events.values().sum();
+    print(&format!(
+        "right: {} generations, {events} events in {:.3} s, at most {} processors ran at once\n",
+        verified.generations,
+        verified.nanoseconds as f64 / 1e9,
+        verified.most_running,
+    ))
+}
+
+/// Follows the trace; the intervals in it go to `watch`.
+fn follow(file: &TraceFile, watch: &mut impl Watch) -> Result<Verified, Failed> {
+    let bytes = read(file)?;
+    let mut timeline = Timeline::default();
+    let verified = verify(&bytes, |generation, seen| timeline.see(generation, seen, watch))
+        .map_err(|fault| fault.to_string())?;
+    timeline.end(watch);
+    Ok(verified)
+}
+
+fn chrome(file: &TraceFile) -> Result<(), Failed> {
+    let mut out = chrome::Chrome::begin(BufWriter::new(io::stdout().lock()));
+    let followed = follow(file, &mut out);
+    let written = out.end().map_err(|error| format!("can't print: {error}"));
+    followed.and(written)
+}
+
+fn print(text: &str) -> Result<(), Failed> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| format!("can't print: {error}"))
+}

@@ -1,0 +1,139 @@
+//! What processors and goroutines did with their time, as a table.
+
+use super::timeline::{Doing, Range, Watch, Who};
+use gosched_trace_format::{Kind, Verified};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Times in a row, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    count: u64,
+    sum: u64,
+    longest: u64,
+}
+
+impl Times {
+    fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.sum += ns;
+        self.longest = self.longest.max(ns);
+    }
+}
+
+/// Goroutines of one function.
+#[derive(Default)]
+struct Kin {
+    goroutines: BTreeSet<u64>,
+    runs: Times,
+    runnable: Times,
+    calls: Times,
+    waits: BTreeMap<String, Times>,
+}
+
+#[derive(Default)]
+struct Processor {
+    held: Times,
+    busy: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Summary {
+    functions: BTreeMap<String, Kin>,
+    processors: BTreeMap<u64, Processor>,
+    stops: BTreeMap<String, Times>,
+    collections: Times,
+}
+
+impl Watch for Summary {
+    fn did(&mut self, who: Who<'_>, what: &Doing, from: u64, to: u64) {
+        let took = to - from;
+        let kin = self.functions.entry(who.name.to_owned()).or_default();
+        kin.goroutines.insert(who.id);
+        match what {
+            Doing::Runs(p) => {
+                kin.runs.add(took);
+                self.processors.entry(*p).or_default().busy += took;
+            }
+            Doing::Runnable => kin.runnable.add(took),
+            Doing::Call => kin.calls.add(took),
+            Doing::Waits(why) => kin.waits.entry(why.clone()).or_default().add(took),
+        }
+    }
+
+    fn range(&mut self, range: &Range, from: u64, to: u64) {
+        let took = to.saturating_sub(from);
+        match range {
+            Range::Processor(p) => self.processors.entry(*p).or_default().held.add(took),
+            Range::Stopped(why) => self.stops.entry(why.clone()).or_default().add(took),
+            Range::Collection => self.collections.add(took),
+            Range::Region { .. } => {}
+        }
+    }
+
+    fn procs(&mut self, _: u64, _: u64) {}
+}
+
+impl Summary {
+    pub(super) fn text(&self, verified: &Verified) -> String {
+        let mut out = String::new();
+        let span = verified.nanoseconds.max(1);
+        let events: u64 = verified.events.values().sum();
+        let _ = writeln!(
+            out,
+            "{} s, {} generations, {events} events, {} goroutines",
+            seconds(span),
+            verified.generations,
+            self.functions.values().map(|kin| kin.goroutines.len()).sum::<usize>(),
+        );
+        let _ =
+            writeln!(out, "\nprocessor      busy  goroutine runs for  held by machines for, times");
+        for (p, Processor { held, busy }) in &self.processors {
+            let share = *busy as f64 * 100.0 / span as f64;
+            let (busy, long) = (seconds(*busy), seconds(held.sum));
+            let _ = writeln!(
+                out,
+                "P{p:<8} {share:>8.1} %  {busy:>15} s  {long:>9} s, {:>9}",
+                held.count
+            );
+        }
+        let _ = writeln!(out, "\nstops of the world, collections, processors taken from calls");
+        for (why, times) in &self.stops {
+            let _ = writeln!(out, "  {}", told(why, times));
+        }
+        let _ = writeln!(out, "  {}", told("collections", &self.collections));
+        let _ = writeln!(out, "  processors taken: {}", verified.count(Kind::ProcSteal));
+        let mut functions: Vec<_> = self.functions.iter().collect();
+        functions.sort_by_key(|(_, kin)| std::cmp::Reverse(kin.runs.sum));
+        for (name, kin) in functions {
+            let _ = writeln!(out, "\n{name}: {} goroutines", kin.goroutines.len());
+            for (what, times) in [
+                ("runs", &kin.runs),
+                ("waits for a processor", &kin.runnable),
+                ("calls", &kin.calls),
+            ] {
+                if times.count > 0 {
+                    let _ = writeln!(out, "  {}", told(what, times));
+                }
+            }
+            for (why, times) in &kin.waits {
+                let _ = writeln!(out, "  {}", told(&format!("waits: {why}"), times));
+            }
+        }
+        out
+    }
+}
+
+fn told(what: &str, times: &Times) -> String {
+    let mean = times.sum / times.count.max(1);
+    let (sum, mean, longest) = (seconds(times.sum), micros(mean), micros(times.longest));
+    format!("{what}: {} times, {sum} s, mean {mean} us, longest {longest} us", times.count)
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{:.6}", ns as f64 / 1e9)
+}
+
+fn micros(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}

@@ -1,0 +1,129 @@
+//! Programs that are traced, in every mode of thread-locals.
+
+use crate::check;
+use crate::child::Child;
+use gosched_trace_format::Kind::{self, *};
+use gosched_trace_format::Verified;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, process};
+
+/// A name for a file of this test's; removed when dropped, unless the test fails.
+pub(crate) struct TraceFile(pub(crate) PathBuf);
+
+impl TraceFile {
+    pub(crate) fn new(name: &str) -> TraceFile {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        TraceFile(folder.join(format!("{name}-{}.trace", process::id())))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("the target folder is UTF-8")
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.0).expect("it was written")
+    }
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+}
+
+const ALWAYS: [Kind; 19] = [
+    ProcsChange,
+    ProcStart,
+    ProcStop,
+    ProcSteal,
+    ProcStatus,
+    GoCreate,
+    GoStart,
+    GoDestroy,
+    GoStop,
+    GoBlock,
+    GoUnblock,
+    GoSyscallBegin,
+    GoSyscallEndBlocked,
+    STWBegin,
+    STWEnd,
+    GCBegin,
+    GCEnd,
+    GoStatusStack,
+    GoStatus,
+];
+
+#[track_caller]
+fn busy(tls: &str, stopped: &str) -> Verified {
+    let file = TraceFile::new(&format!("busy-{tls}"));
+    let child = Child::new("trace_busy", &[file.path(), "3", stopped]).procs(2);
+    let ended = child.env("GOSCHED", &format!("tls={tls}")).run();
+    let figures = ended.figures();
+    let verified = check(&file.bytes());
+    assert!(verified.generations >= 3);
+    for kind in ALWAYS {
+        assert!(verified.count(kind) > 0, "{kind:?}\n{}", ended.story());
+    }
+    assert_eq!(verified.count(GoCreate), figures.get("created"), "{}", ended.story());
+    for (kind, per_step) in [
+        (UserTaskBegin, 1),
+        (UserTaskEnd, 1),
+        (UserRegionBegin, 1),
+        (UserRegionEnd, 1),
+        (UserLog, 2),
+    ] {
+        assert_eq!(verified.count(kind), per_step * figures.get("steps"), "{kind:?}");
+    }
+    // Calls come back; but one may have begun before, and who ends the trace waits in one.
+    let returned = verified.count(GoSyscallEnd) + verified.count(GoSyscallEndBlocked);
+    assert!(returned.abs_diff(verified.count(GoSyscallBegin)) <= 2, "{}", ended.story());
+    verified
+}
+
+#[test]
+fn a_busy_program() {
+    busy("own", "5");
+}
+
+#[test]
+fn a_busy_program_with_shared_thread_locals() {
+    busy("shared", "0");
+}
+
+#[test]
+fn a_busy_program_with_a_thread_for_each() {
+    busy("threads", "0");
+}
+
+/// Random programs: their traces have an order, nothing runs twice at once, what was blocked was
+/// unblocked before it ran, and no more processors run than there are.
+#[track_caller]
+fn chaos(tls: &str) {
+    for procs in [1, 2, 8] {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        let seed = now.subsec_nanos().to_string();
+        println!("tls={tls} procs={procs} seed={seed}");
+        let file = TraceFile::new(&format!("chaos-{tls}-{procs}"));
+        let child = Child::new("sched_chaos", &[&seed, "400"]).procs(procs);
+        let child = child.env("GOSCHED", &format!("tls={tls}")).env("CHAOS_TRACE", file.path());
+        let figures = child.run();
+        figures.figures().expect("wrong_locals", 0);
+        let verified = check(&file.bytes());
+        for kind in [GoCreate, GoStart, GoStop, GoBlock, GoUnblock, GoDestroy] {
+            assert!(verified.count(kind) > 0, "{kind:?}\n{}", figures.story());
+        }
+    }
+}
+
+#[test]
+fn random_programs() {
+    chaos("own");
+}
+
+#[test]
+fn random_programs_with_shared_thread_locals() {
+    chaos("shared");
+}

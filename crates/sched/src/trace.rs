@@ -1,0 +1,597 @@
+//! Execution traces in Go's format: the events.
+//!
+//! Every function here belongs to one transition of a goroutine or a processor, and is called where
+//! that is. What was said last of each of them is noted with it ([`Word`]), by its owner of the moment:
+//! in which generation, in which status, and how often it changed hands. So the first event of a
+//! generation that names it can state what it was before, as the format wants it, and what was changed
+//! while nobody looked (a plain thread wakes a goroutine just when a trace begins) is made up for when
+//! it runs.
+//!
+//! Costs when off: on the direct switch nothing, since a trace sets the [`TRACE`] bit of every
+//! processor's attention word, which is looked at anyway; one load elsewhere.
+//!
+//! * Memory is in [`chunk`], who writes where in [`lane`], stacks in [`sites`], words in [`words`].
+//! * A trace begins and ends in [`session`], and a thread of its own collects it.
+//!
+//! Goroutines that a plain thread spawns, or a timer on the monitor, appear when they first run: the
+//! format knows no creation outside of processors.
+//!
+//! Rejected: records of a fixed size that a thread turns into the format later: three times the memory
+//! traffic, and a second CPU. One order for all events (a counter): the line that everybody writes.
+
+mod chunk;
+mod flight;
+mod lane;
+mod session;
+mod sites;
+mod user;
+mod words;
+
+pub use flight::FlightRecorder;
+pub(crate) use lane::Lane;
+pub(crate) use session::mark_new_processors;
+pub use session::{TraceError, start, stop};
+pub use user::{Region, Task, is_enabled, log};
+
+use crate::goroutine::GRef;
+use crate::machine::Machine;
+use crate::processor::Processor;
+use crate::reason::WaitReason;
+use crate::scheduler::SCHEDULER;
+use crate::slab;
+use gosched_base::{CachePadded, Parker};
+use gosched_fiber::host;
+use gosched_protocol::Status;
+use gosched_trace_format::{GoStatus, Kind, NO_THREAD, ProcStatus};
+use lane::Section;
+use sites::{Who, stack};
+use std::panic::Location;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
+
+/// The generation that is being written; 0: no trace.
+static GENERATION: CachePadded<AtomicU32> = CachePadded::new(AtomicU32::new(0));
+/// The first one of this trace.
+static FIRST: AtomicU32 = AtomicU32::new(0);
+/// Somebody who runs has yet to say how many processors there are.
+static MUST_TELL_PROCS: AtomicBool = AtomicBool::new(false);
+/// There was no memory for an event: the trace ends there.
+static HAS_OVERRUN: AtomicBool = AtomicBool::new(false);
+/// Where the collector sleeps.
+static COLLECTOR: Parker = Parker::new();
+
+/// Why a goroutine gives way, in [`Lane::set_why`].
+pub(crate) const WHY_ASKED: u8 = 1;
+pub(crate) const WHY_STOPPED: u8 = 2;
+
+/// Whether a trace is on.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    // ORDERING: Relaxed; who writes looks again, see `lane`.
+    GENERATION.load(Relaxed) != 0
+}
+
+/// The collector has to come: there is much to collect, or no memory left. In the latter case
+/// whatever comes after what is lost is lost too.
+#[cold]
+fn overrun(is_lost: bool) {
+    if is_lost {
+        // ORDERING: Relaxed for both; as for any change of the generation.
+        HAS_OVERRUN.store(true, Relaxed);
+        GENERATION.store(0, Relaxed);
+    }
+    COLLECTOR.wake();
+}
+
+/// What was last said of a goroutine or a processor.
+#[derive(Clone, Copy)]
+struct Word {
+    generation: u64,
+    status: u64,
+    seq: u64,
+}
+
+const STATUS_SHIFT: u32 = 28;
+
+impl Word {
+    fn read(word: &AtomicU64) -> Word {
+        // ORDERING: Relaxed; handed over with what it belongs to.
+        let bits = word.load(Relaxed);
+        let low = bits as u32;
+        let (status, seq) = (low >> STATUS_SHIFT, low & ((1 << STATUS_SHIFT) - 1));
+        Word { generation: bits >> 32, status: status.into(), seq: seq.into() }
+    }
+
+    fn write(self, word: &AtomicU64) {
+        // ORDERING: Relaxed; as above.
+        word.store(self.generation << 32 | self.status << STATUS_SHIFT | self.seq, Relaxed);
+    }
+
+    /// Whether it was named in this trace.
+    fn is_known(self) -> bool {
+        // ORDERING: Relaxed; written before the trace began.
+        self.generation != 0 && self.generation >= u64::from(FIRST.load(Relaxed))
+    }
+}
+
+fn word_of(g: GRef) -> &'static AtomicU64 {
+    &slab::name_of(g).traced
+}
+
+fn thread_of(machine: &Machine) -> u64 {
+    u64::from(machine.tid())
+}
+
+/// Statements about goroutines and processors, in an open section.
+impl Section<'_> {
+    /// States what `g` was before its next event, once in a generation. `None`: the trace does not
+    /// know it.
+    fn touch_goroutine(&mut self, g: GRef, thread: u64) -> Option<Word> {
+        let mut word = Word::read(word_of(g));
+        if !word.is_known() {
+            return None;
+        }
+        if word.generation != self.generation {
+            (word.generation, word.seq) = (self.generation, 0);
+            let has_thread =
+                word.status == GoStatus::Running as u64 || word.status == GoStatus::Syscall as u64;
+            let thread = if has_thread { thread } else { NO_THREAD };
+            self.put(Kind::GoStatus, &[g.id(), thread, word.status]);
+            word.write(word_of(g));
+        }
+        Some(word)
+    }
+
+    fn set_goroutine(&self, g: GRef, word: Word, status: GoStatus) {
+        Word { status: status as u64, ..word }.write(word_of(g));
+    }
+
+    /// As [`touch_goroutine`](Section::touch_goroutine). One that the trace does not know is idle.
+    fn touch_processor(&mut self, p: &Processor) -> Word {
+        let mut word = Word::read(&p.traced);
+        if !word.is_known() {
+            (word.generation, word.status) = (0, ProcStatus::Idle as u64);
+        }
+        if word.generation != self.generation {
+            (word.generation, word.seq) = (self.generation, 0);
+            self.put(Kind::ProcStatus, &[p.id.into(), word.status]);
+            word.write(&p.traced);
+        }
+        word
+    }
+
+    fn set_processor(&self, p: &Processor, word: Word, status: ProcStatus) {
+        Word { status: status as u64, ..word }.write(&p.traced);
+    }
+
+    /// `g` is made by `parent`, or nobody that runs here.
+    fn create(&mut self, g: GRef, parent: Option<GRef>) {
+        let site = g.origin().map(|(site, _)| site);
+        let by = match (parent, site) {
+            (Some(parent), Some(site)) => stack(words::FUNCTION, Who::of(parent).at(site)),
+            _ => 0,
+        };
+        self.put(Kind::GoCreate, &[g.id(), stack(words::FUNCTION, Who::of(g)), by]);
+        let word = Word { generation: self.generation, status: 0, seq: 0 };
+        self.set_goroutine(g, word, GoStatus::Runnable);
+    }
+
+    /// `g` leaves `machine`, which holds a processor.
+    fn leave_goroutine(&mut self, machine: &Machine, g: GRef) {
+        let why = machine.lane.take_why();
+        let Some(word) = self.touch_goroutine(g, thread_of(machine)) else { return };
+        if word.status != GoStatus::Running as u64 {
+            return;
+        }
+        match g.status.get() {
+            Status::Waiting => {
+                let reason = g.reason();
+                let stack = stack(words::What::waits(reason), Who::of(g));
+                self.put(Kind::GoBlock, &[words::reason(reason), stack]);
+                self.set_goroutine(g, word, GoStatus::Waiting);
+            }
+            Status::Runnable => {
+                let (reason, what) = match why {
+                    WHY_ASKED => (words::PREEMPTED, words::ASKED),
+                    WHY_STOPPED => (words::PREEMPTED, words::STOPPED),
+                    _ => (words::GOSCHED, words::YIELDS),
+                };
+                self.put(Kind::GoStop, &[reason, stack(what, Who::of(g))]);
+                self.set_goroutine(g, word, GoStatus::Runnable);
+            }
+            _ => {
+                self.put(Kind::GoDestroy, &[]);
+                forget(g);
+            }
+        }
+    }
+
+    /// `g` begins to run on `machine`.
+    fn start_goroutine(&mut self, g: GRef) {
+        let Some(mut word) = self.touch_goroutine(g, NO_THREAD).or_else(|| {
+            self.create(g, None);
+            Some(Word::read(word_of(g)))
+        }) else {
+            return;
+        };
+        if word.status == GoStatus::Waiting as u64 {
+            // It was woken while the trace began.
+            word.seq += 1;
+            self.put(Kind::GoUnblock, &[g.id(), word.seq, 0]);
+        }
+        word.seq += 1;
+        self.put(Kind::GoStart, &[g.id(), word.seq]);
+        self.set_goroutine(g, word, GoStatus::Running);
+        // ORDERING: Relaxed look; whoever wins the swap tells.
+        if MUST_TELL_PROCS.load(Relaxed) && MUST_TELL_PROCS.swap(false, Relaxed) {
+            self.put(Kind::ProcsChange, &[crate::procs() as u64, 0]);
+        }
+    }
+
+    /// The call of `g` on `machine` is over, and the processor that it began with is gone.
+    fn end_call_blocked(&mut self, machine: &Machine, g: GRef) {
+        if let Some(word) = self.touch_goroutine(g, thread_of(machine)) {
+            self.put(Kind::GoSyscallEndBlocked, &[]);
+            self.set_goroutine(g, word, GoStatus::Runnable);
+        }
+    }
+
+    /// The goroutine that runs on `machine` enters a call.
+    fn begin_call(&mut self, machine: &Machine, p: &Processor, g: GRef, what: words::What) {
+        let mut word = self.touch_processor(p);
+        let Some(g_word) = self.touch_goroutine(g, thread_of(machine)) else { return };
+        word.seq += 1;
+        self.put(Kind::GoSyscallBegin, &[word.seq, stack(what, Who::of(g))]);
+        self.set_processor(p, word, ProcStatus::Syscall);
+        self.set_goroutine(g, g_word, GoStatus::Syscall);
+        machine.lane.set_in_call(true);
+    }
+}
+
+fn forget(g: GRef) {
+    Word { generation: 0, status: 0, seq: 0 }.write(word_of(g));
+}
+
+/// The machine that the caller is on, if it holds its processor. Inside the runtime.
+fn with_processor() -> Option<(&'static Machine, &'static Processor)> {
+    let machine = host::current_machine().cast::<Machine>();
+    // SAFETY: hosts of this process are machines, and never freed.
+    let machine = unsafe { machine.as_ref() }?;
+    let p = machine.processor().filter(|_| !machine.ownership.is_lost())?;
+    Some((machine, p))
+}
+
+fn enter(machine: &Machine) -> Option<Section<'_>> {
+    machine.lane.enter(thread_of(machine))
+}
+
+// ------------------------------------------------------------------------- goroutines
+
+/// `g` was made. It is in no queue yet.
+#[cold]
+#[inline(never)]
+pub(crate) fn created(g: GRef) {
+    forget(g);
+    let Some((machine, p)) = with_processor() else { return };
+    let Some(mut section) = enter(machine) else { return };
+    section.touch_processor(p);
+    let parent = machine.current();
+    if let Some(parent) = parent {
+        section.touch_goroutine(parent, thread_of(machine));
+    }
+    section.create(g, parent);
+}
+
+/// `g` is about to be made runnable by the caller, whoever that is.
+#[cold]
+#[inline(never)]
+pub(crate) fn ready(g: GRef) {
+    let unblock = |section: &mut Section<'_>, by: u64| {
+        let Some(mut word) = section.touch_goroutine(g, NO_THREAD) else { return };
+        if word.status == GoStatus::Waiting as u64 {
+            word.seq += 1;
+            section.put(Kind::GoUnblock, &[g.id(), word.seq, by]);
+            section.set_goroutine(g, word, GoStatus::Runnable);
+        }
+    };
+    match with_processor() {
+        Some((machine, _)) => {
+            let by = match machine.current() {
+                Some(waker) => stack(words::WAKES, Who::of(waker)),
+                None => stack(words::WOKEN_OUTSIDE, Who::default()),
+            };
+            if let Some(mut section) = enter(machine) {
+                unblock(&mut section, by);
+            }
+        }
+        None => {
+            let by = stack(words::WOKEN_OUTSIDE, Who::default());
+            lane::outside(|section| {
+                if let Some(section) = section {
+                    unblock(section, by);
+                }
+            });
+        }
+    }
+}
+
+/// `g` has left `machine` by its status: it waits, gives way, or has ended. When that was, 0 if no
+/// trace is on: for [`runs_then`], since reading the clock is half of what an event costs.
+#[cold]
+#[inline(never)]
+pub(crate) fn left(machine: &Machine, g: GRef) -> u64 {
+    let Some(p) = machine.processor() else { return 0 };
+    let Some(mut section) = enter(machine) else { return 0 };
+    section.touch_processor(p);
+    section.leave_goroutine(machine, g);
+    section.now
+}
+
+/// As [`runs`], right after another one has left at `then`.
+#[cold]
+#[inline(never)]
+pub(crate) fn runs_then(machine: &Machine, g: GRef, then: u64) {
+    let Some(p) = machine.processor() else { return };
+    if let Some(mut section) = machine.lane.enter_at(thread_of(machine), then) {
+        section.touch_processor(p);
+        section.start_goroutine(g);
+    }
+}
+
+/// `g` is about to run on `machine`.
+#[cold]
+#[inline(never)]
+pub(crate) fn runs(machine: &Machine, g: GRef) {
+    let Some(p) = machine.processor() else { return };
+    if let Some(mut section) = enter(machine) {
+        section.touch_processor(p);
+        section.start_goroutine(g);
+    }
+}
+
+// ------------------------------------------------------------------------- processors
+
+/// `machine` holds `p` from now on.
+#[cold]
+#[inline(never)]
+pub(crate) fn acquired(machine: &Machine, p: &Processor) {
+    if let Some(mut section) = enter(machine) {
+        let mut word = section.touch_processor(p);
+        word.seq += 1;
+        section.put(Kind::ProcStart, &[p.id.into(), word.seq]);
+        section.set_processor(p, word, ProcStatus::Running);
+    }
+}
+
+/// `machine` gives `p` up by itself.
+#[cold]
+#[inline(never)]
+pub(crate) fn released(machine: &Machine, p: &Processor) {
+    if let Some(mut section) = enter(machine) {
+        let word = section.touch_processor(p);
+        section.put(Kind::ProcStop, &[]);
+        section.set_processor(p, word, ProcStatus::Idle);
+    }
+}
+
+/// Takes the processor of `victim` if it is in a declared call. Whoever wants it.
+///
+/// The section begins before: what the machine says when it sees that the processor is gone must not
+/// be in an earlier generation than this.
+pub(crate) fn take_from_call(victim: &Machine) -> Option<&'static Processor> {
+    let take = || victim.ownership.take_from_call().map(|id| SCHEDULER.processor(id));
+    if !is_on() {
+        return take();
+    }
+    let mut taken = None;
+    lane::outside(|section| {
+        taken = take();
+        if let (Some(p), Some(section)) = (taken, section) {
+            section.steal(p, victim);
+        }
+    });
+    taken
+}
+
+impl Section<'_> {
+    /// `p` was taken from `victim`, which is in a call.
+    fn steal(&mut self, p: &Processor, victim: &Machine) {
+        let known = Word::read(&p.traced);
+        if known.is_known() && known.generation != self.generation {
+            // The thread that has it says nothing in this generation.
+            let status = ProcStatus::Abandoned as u64;
+            self.put(Kind::ProcStatus, &[p.id.into(), status]);
+            Word { generation: self.generation, status, seq: 0 }.write(&p.traced);
+        }
+        let mut word = self.touch_processor(p);
+        word.seq += 1;
+        self.put(Kind::ProcSteal, &[p.id.into(), word.seq, thread_of(victim)]);
+        self.set_processor(p, word, ProcStatus::Idle);
+    }
+}
+
+/// The caller has taken `p` from `victim`, which sleeps in the kernel without having said so. To the
+/// trace it is in a call. Between [`Lane::lend`] and [`Lane::take_back`].
+#[cold]
+#[inline(never)]
+pub(crate) fn taken_from_sleeper(p: &Processor, victim: &Machine) {
+    let Some(g) = victim.current() else { return };
+    if let Some(mut section) = enter(victim) {
+        section.begin_call(victim, p, g, words::UNDECLARED);
+    }
+    lane::outside(|section| {
+        if let Some(section) = section {
+            section.steal(p, victim);
+        }
+    });
+}
+
+// ------------------------------------------------------------------------------ calls
+
+/// `g`, which runs on `machine`, enters a declared call.
+#[cold]
+#[inline(never)]
+pub(crate) fn call_begins(machine: &Machine, g: GRef) {
+    let Some(p) = machine.processor() else { return };
+    if let Some(mut section) = enter(machine) {
+        section.begin_call(machine, p, g, words::CALL);
+    }
+}
+
+/// The call of `g` on `machine` is over, and it has its processor still.
+pub(crate) fn call_ends(machine: &Machine, g: GRef) {
+    if !machine.lane.is_in_call() {
+        return;
+    }
+    machine.lane.set_in_call(false);
+    let Some(p) = machine.processor() else { return };
+    if let Some(mut section) = enter(machine) {
+        let p_word = section.touch_processor(p);
+        let Some(word) = section.touch_goroutine(g, thread_of(machine)) else { return };
+        section.put(Kind::GoSyscallEnd, &[]);
+        section.set_processor(p, p_word, ProcStatus::Running);
+        section.set_goroutine(g, word, GoStatus::Running);
+    }
+}
+
+/// The machine has lost its processor in a call, declared or not, and has another one; `g` runs on.
+pub(crate) fn call_ends_elsewhere(machine: &Machine, g: GRef) {
+    if !machine.lane.is_in_call() {
+        return;
+    }
+    machine.lane.set_in_call(false);
+    if let Some(mut section) = enter(machine) {
+        section.end_call_blocked(machine, g);
+        section.start_goroutine(g);
+    }
+}
+
+/// The machine has lost its processor in a call, declared or not, and has none: calls `give_up`, which
+/// makes `g` runnable.
+pub(crate) fn call_ends_without_processor(machine: &Machine, g: GRef, give_up: impl FnOnce()) {
+    // Against whoever begins a trace and looks at machines in calls.
+    let _alone = machine.lane.calls.lock();
+    if machine.lane.is_in_call() {
+        machine.lane.set_in_call(false);
+        if let Some(mut section) = enter(machine) {
+            section.end_call_blocked(machine, g);
+        }
+    }
+    give_up();
+}
+
+// ----------------------------------------------------------------------------- ranges
+
+/// Why the world is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Procs,
+    Collect,
+    Trace,
+    Test,
+}
+
+/// Writes an event of the goroutine that runs on the calling machine; false without one.
+fn by_running(write: impl FnOnce(&mut Section<'_>, GRef)) -> bool {
+    let Some((machine, p)) = with_processor() else { return false };
+    let Some(g) = machine.current() else { return false };
+    let Some(mut section) = enter(machine) else { return false };
+    section.touch_processor(p);
+    if section.touch_goroutine(g, thread_of(machine)).is_none() {
+        return false;
+    }
+    write(&mut section, g);
+    true
+}
+
+/// The caller begins to stop the world; in which generation that was said, 0 if not. Inside.
+pub(crate) fn world_stops(why: Stop) -> u64 {
+    let mut said = 0;
+    let kind = match why {
+        Stop::Procs => words::STOP_PROCS,
+        Stop::Collect => words::STOP_COLLECT,
+        Stop::Trace => words::STOP_TRACE,
+        Stop::Test => words::STOP_TEST,
+    };
+    if is_on() {
+        by_running(|section, g| {
+            section.put(Kind::STWBegin, &[kind, stack(words::FUNCTION, Who::of(g))]);
+            said = section.generation;
+        });
+    }
+    said
+}
+
+/// The world goes on. `said`: what [`world_stops`] returned.
+pub(crate) fn world_starts(said: u64) {
+    // ORDERING: Relaxed; see `Word::is_known`.
+    if said != 0 && is_on() && said >= u64::from(FIRST.load(Relaxed)) {
+        by_running(|section, _| section.put(Kind::STWEnd, &[]));
+    }
+}
+
+/// GOMAXPROCS has changed. Inside.
+pub(crate) fn procs_changed(procs: u32) {
+    if is_on() && !by_running(|section, _| section.put(Kind::ProcsChange, &[procs.into(), 0])) {
+        // ORDERING: Relaxed; see `start_goroutine`.
+        MUST_TELL_PROCS.store(true, Relaxed);
+    }
+}
+
+/// The number of the last event about collections.
+static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
+/// One collection at a time is in the trace.
+static IS_COLLECTING: AtomicBool = AtomicBool::new(false);
+
+/// A collection begins; in which generation that was said, 0 if not. Outside the runtime.
+pub(crate) fn collection_begins() -> u64 {
+    // ORDERING: Acquire pairs with the Release in `collection_ends`.
+    if !is_on() || IS_COLLECTING.swap(true, Acquire) {
+        return 0;
+    }
+    let mut said = 0;
+    if let Some(inside) = crate::machine::Inside::enter() {
+        by_running(|section, g| {
+            // ORDERING: Relaxed; one collection at a time.
+            let seq = COLLECTIONS.fetch_add(1, Relaxed) + 1;
+            section.put(Kind::GCBegin, &[seq, stack(words::FUNCTION, Who::of(g))]);
+            said = section.generation;
+        });
+        inside.leave();
+    }
+    if said == 0 {
+        // ORDERING: Relaxed; nothing was written.
+        IS_COLLECTING.store(false, Relaxed);
+    }
+    said
+}
+
+/// It ends. `said`: what [`collection_begins`] returned.
+pub(crate) fn collection_ends(said: u64) {
+    if said == 0 {
+        return;
+    }
+    // ORDERING: Relaxed; see `Word::is_known`.
+    if let Some(inside) = crate::machine::Inside::enter() {
+        if said >= u64::from(FIRST.load(Relaxed)) {
+            by_running(|section, _| {
+                // ORDERING: Relaxed; one collection at a time.
+                let seq = COLLECTIONS.fetch_add(1, Relaxed) + 1;
+                section.put(Kind::GCEnd, &[seq]);
+            });
+        }
+        inside.leave();
+    }
+    // ORDERING: Release pairs with `collection_begins`.
+    IS_COLLECTING.store(false, std::sync::atomic::Ordering::Release);
+}
+
+/// The caller's place in the code as a stack.
+fn site_of(g: GRef, site: &'static Location<'static>) -> u64 {
+    stack(words::FUNCTION, Who::of(g).at(site))
+}
+
+/// The number of [`WaitReason`]s must fit where they are kept.
+const _: () = assert!(size_of::<WaitReason>() == 1);

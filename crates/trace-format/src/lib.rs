@@ -1,0 +1,32 @@
+//! Execution traces in the format `go 1.23 trace`, which Go's tools since 1.23 open.
+//!
+//! Layer: `trace-format`. Uses nothing of gosched; unsafe: none. One table of events ([`SPECS`]) serves
+//! the writer, the reader and the checker.
+//!
+//! A trace is a header and generations of a second or so. A generation is a set of batches, each the
+//! events of one thread with times relative to the one before, together with the strings and stacks
+//! that they name by number. A generation can be read without those before it, as far as the states
+//! of goroutines and processors are stated in it.
+//!
+//! * Writing ([`encode`], [`batch_header`], [`Table`]): the first allocates nothing, so that a scheduler
+//!   can use it anywhere.
+//! * Reading ([`Trace`]): batches, strings, stacks, events.
+//! * Checking ([`Order`], [`verify`]): the one order that all threads' events have, by Go's rules.
+#![forbid(unsafe_code)]
+
+mod event;
+mod order;
+mod read;
+mod table;
+mod varint;
+mod verify;
+mod write;
+
+pub use event::{Arg, Event, Kind, SPECS, Spec, spec};
+pub use order::{Broken, Context, GoStatus, Order, ProcStatus, Seen};
+pub use read::{Batch, Damaged, Frame, Generation, Trace};
+pub use table::Table;
+pub use varint::{VARINT_MAX, read_varint, write_varint};
+pub use verify::{Fault, Verified, verify};
+pub use write::{EVENT_MAX, HEADER, NO_THREAD, STRING_MAX, STRINGS, batch_header, encode};
+pub use write::{encode_string, frequency_batch};
