@@ -126,7 +126,7 @@ fn values_panics_waits_and_plain_threads() {
             });
             assert_eq!(hosted(|| receive.recv()), Ok(9));
             other.join().unwrap();
-            assert_eq!(hosted(|| go(runtime::is_goroutine).join().unwrap()), true);
+            assert!(hosted(|| go(runtime::is_goroutine).join().unwrap()));
         });
     });
 }
