@@ -219,15 +219,21 @@ fn queue(address: usize, max: u32) -> u32 {
 /// # Safety
 /// * `args` are those of a futex wait.
 unsafe fn wait(g: GRef, args: [usize; 6]) -> Result<usize, Errno> {
+    // With shared thread-locals the waiter may have noted its thread's number, as the lock of standard
+    // output does, and the word may be the thread's own (parking_lot's, a std thread's): it must go
+    // on on this thread. Who enters the runtime may be moved, so this one does not, and the wait is
+    // one for the monitor to see.
+    if g.shares_tls.get() {
+        // SAFETY: by the caller.
+        return unsafe { os::syscall(libc::SYS_futex, args) };
+    }
     // ORDERING: Relaxed for both; the number only decides how to wait.
     let before = SLEEPERS.fetch_add(1, Relaxed);
     // Nor on the last thread that there is: whoever holds the lock needs one.
     let max = if last_spare::is_none_left() { 0 } else { sleepers_max() };
     // The queue knows of no masks.
     let has_mask = command(args[1]) == libc::FUTEX_WAIT_BITSET && args[5] as u32 != u32::MAX;
-    // With shared thread-locals the word may be the thread's own (parking_lot's, a std thread's): no
-    // other goroutine may run on the thread and wait for the same word.
-    let max = if has_mask || g.shares_tls.get() { u32::MAX } else { max };
+    let max = if has_mask { u32::MAX } else { max };
     let result = match before.checked_sub(max) {
         None => {
             let has_end = args[3] != 0;
