@@ -7,7 +7,7 @@
 //! while nobody looked (a plain thread wakes a goroutine just when a trace begins) is made up for when
 //! it runs.
 //!
-//! Costs when off: on the direct switch nothing, since a trace sets the [`TRACE`] bit of every
+//! Costs when off: on the direct switch nothing, since a trace sets the `TRACE` bit of every
 //! processor's attention word, which is looked at anyway; one load elsewhere.
 //!
 //! * Memory is in [`chunk`], who writes where in [`lane`], stacks in [`sites`], words in [`words`].

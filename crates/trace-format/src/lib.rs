@@ -11,7 +11,7 @@
 //! * Writing ([`encode`], [`batch_header`], [`Table`]): the first allocates nothing, so that a scheduler
 //!   can use it anywhere.
 //! * Reading ([`Trace`]): batches, strings, stacks, events.
-//! * Checking ([`Order`], [`verify`]): the one order that all threads' events have, by Go's rules.
+//! * Checking ([`Order`], [`verify()`]): the one order that all threads' events have, by Go's rules.
 #![forbid(unsafe_code)]
 
 mod event;
