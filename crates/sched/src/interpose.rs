@@ -12,7 +12,7 @@
 //!   wait becomes a declared blocking call, so that it costs no look of the monitor's. At most
 //!   [`sleepers_max`] goroutines hold a thread that way; others sleep as goroutines in
 //!   `futex_queue`, where wakes that come by here find them, and look again now and then, as if
-//!   woken spuriously, which futexes allow.
+//!   woken spuriously, which futexes allow. With shared thread-locals the call is libc's (see `wait`).
 //!
 //! * `pthread_create` hides the machine while libc makes the thread. The kernel copies GS, by which
 //!   code finds its machine, to the new thread, which would take itself for the goroutine that
