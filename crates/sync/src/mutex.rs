@@ -185,7 +185,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     }
 }
 
-/// [`Mutex::lock_ctx`] has no plain guard.
+/// [`Mutex::lock_ctx`], or one of a [`RwLock`](crate::RwLock)'s, has no plain guard.
 pub enum LockCtxError<G> {
     /// A holder has panicked; the guard is in it.
     Poisoned(PoisonError<G>),

@@ -84,6 +84,12 @@ impl Queue {
         self.first.is_none()
     }
 
+    /// How many wait, with those whose wait has just ended.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Adds a node behind all others.
     ///
     /// # Safety

@@ -1,8 +1,10 @@
 //! A lock for readers and writers with its data. [`std::sync::RwLock`].
 
+use crate::mutex::LockCtxError;
+use crate::node::Patience;
 use crate::poison::{Poison, Unwinding};
 use crate::raw::RawRwLock;
-use crate::rt::const_unless_modelled;
+use crate::rt::{Cancels, const_unless_modelled};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -89,7 +91,7 @@ impl<T: ?Sized> RwLock<T> {
     #[inline]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         self.raw.read();
-        self.poison.result(RwLockReadGuard { lock: self, not_send: PhantomData })
+        self.read_guard()
     }
 
     /// Takes the lock for one, and waits while anybody has it.
@@ -111,7 +113,7 @@ impl<T: ?Sized> RwLock<T> {
         if !self.raw.try_read() {
             return Err(TryLockError::WouldBlock);
         }
-        Ok(self.poison.result(RwLockReadGuard { lock: self, not_send: PhantomData })?)
+        Ok(self.read_guard()?)
     }
 
     /// Takes the lock for one if that needs no wait.
@@ -124,6 +126,37 @@ impl<T: ?Sized> RwLock<T> {
             return Err(TryLockError::WouldBlock);
         }
         Ok(self.write_guard()?)
+    }
+
+    /// As [`read`](RwLock::read), but gives up when `ctx` is cancelled.
+    ///
+    /// # Errors
+    /// `Cancelled`, or `Poisoned` as for [`read`](RwLock::read).
+    pub fn read_ctx<C: Cancels + ?Sized>(
+        &self,
+        ctx: &C,
+    ) -> Result<RwLockReadGuard<'_, T>, LockCtxError<RwLockReadGuard<'_, T>>> {
+        let patience = Patience::unless(ctx).ok_or(LockCtxError::Cancelled)?;
+        if !self.raw.read_with(patience) {
+            return Err(LockCtxError::Cancelled);
+        }
+        self.read_guard().map_err(LockCtxError::Poisoned)
+    }
+
+    /// As [`write`](RwLock::write), but gives up when `ctx` is cancelled. Readers that waited
+    /// behind it then go on.
+    ///
+    /// # Errors
+    /// `Cancelled`, or `Poisoned` as for [`write`](RwLock::write).
+    pub fn write_ctx<C: Cancels + ?Sized>(
+        &self,
+        ctx: &C,
+    ) -> Result<RwLockWriteGuard<'_, T>, LockCtxError<RwLockWriteGuard<'_, T>>> {
+        let patience = Patience::unless(ctx).ok_or(LockCtxError::Cancelled)?;
+        if !self.raw.write_with(patience) {
+            return Err(LockCtxError::Cancelled);
+        }
+        self.write_guard().map_err(LockCtxError::Poisoned)
     }
 
     /// Whether a writer has panicked.
@@ -145,6 +178,12 @@ impl<T: ?Sized> RwLock<T> {
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         let data = self.data.get_mut();
         self.poison.result(data)
+    }
+
+    /// For one who has just taken a share.
+    #[inline]
+    fn read_guard(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        self.poison.result(RwLockReadGuard { lock: self, not_send: PhantomData })
     }
 
     /// For the one who has just taken the lock.

@@ -182,6 +182,74 @@ fn two_writers_and_a_reader() {
     assert_eq!(seen, BTreeSet::from([0, 1, 2]));
 }
 
+/// One that gives up if it waits too long.
+fn write_unless_cancelled(shared: &(RwLock<()>, Watched)) -> bool {
+    match shared.0.write_ctx(&Cancellation) {
+        Ok(_guard) => {
+            shared.1.add();
+            true
+        }
+        Err(LockCtxError::Cancelled) => false,
+        Err(LockCtxError::Poisoned(_)) => unreachable!(),
+    }
+}
+
+/// Catches: `give` that looks at the first in the queue twice; a wait that ends and leaves the
+/// readers behind it in the queue.
+#[test]
+fn a_cancelled_write_between_a_writer_and_a_reader() {
+    let outcomes = explore(2, || {
+        let shared = Arc::new((RwLock::new(()), Watched::default()));
+        let writer = thread::spawn({
+            let shared = shared.clone();
+            move || write_unless_cancelled(&shared)
+        });
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.read().unwrap();
+                shared.1.get()
+            }
+        });
+        {
+            let _guard = shared.0.write().unwrap();
+            shared.1.add();
+        }
+        let wrote = writer.join().unwrap();
+        reader.join().unwrap();
+        assert_eq!(shared.0.try_write().map(|_| shared.1.get()).unwrap(), 1 + u32::from(wrote));
+        wrote
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+/// Catches: as above, for a reader whose wait ends while the lock becomes free.
+#[test]
+fn a_cancelled_read() {
+    let outcomes = explore(3, || {
+        let shared = Arc::new((RwLock::new(()), Watched::default()));
+        let reader = thread::spawn({
+            let shared = shared.clone();
+            move || match shared.0.read_ctx(&Cancellation) {
+                Ok(_guard) => {
+                    shared.1.get();
+                    true
+                }
+                Err(LockCtxError::Cancelled) => false,
+                Err(LockCtxError::Poisoned(_)) => unreachable!(),
+            }
+        });
+        for _ in 0..2 {
+            let _guard = shared.0.write().unwrap();
+            shared.1.add();
+        }
+        let read = reader.join().unwrap();
+        assert_eq!(shared.0.try_write().map(|_| shared.1.get()).unwrap(), 2);
+        read
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
 /// Catches: `downgrade` that leaves the lock for a moment.
 #[test]
 fn downgrade_keeps_writers_out() {

@@ -20,8 +20,15 @@
 //!   when it queues (with the lock taken, or STARVING seen set, so that a release is to come).
 //! * I4. After each release that leaves the lock free and WAITING without WOKEN, or with STARVING,
 //!   somebody settles.
+//! * I5. [`read`](RawRwLock::read) adds its reader first and looks then, since an addition can't
+//!   fail beside other readers, as Go's. One that comes too late is a guest: counted, also beside
+//!   WRITER, without having the lock, until it has taken itself off, which is a release (I4). Hence
+//!   a count says nothing while WRITER is set, and a lock is free only without guests.
 
-use super::{STARVING_NS, Spin};
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use super::STARVING_NS;
 use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
@@ -39,6 +46,11 @@ const ONE_READER: usize = 1 << 4;
 /// Nobody has the lock.
 fn is_free(word: usize) -> bool {
     word < ONE_READER && word & WRITER == 0
+}
+
+/// Readers are counted and no writer has it: who adds a reader to this very word has the lock.
+fn is_read(word: usize) -> bool {
+    word >= ONE_READER && word & WRITER == 0
 }
 
 fn may_read(word: usize) -> bool {
@@ -94,24 +106,34 @@ impl RawRwLock {
         }
     }
 
+    /// False: the wait has ended without it.
+    pub(crate) fn read_with(&self, patience: Patience<'_>) -> bool {
+        self.try_take(READ) || self.lock_contended(READ, patience)
+    }
+
+    /// False: the wait has ended without it.
+    pub(crate) fn write_with(&self, patience: Patience<'_>) -> bool {
+        self.write_at_once() || self.lock_contended(WRITE, patience)
+    }
+
     #[inline]
     pub(crate) fn read(&self) {
-        if !self.read_at_once() {
-            self.lock_contended(READ, Patience::Endless);
+        // ORDERING: Acquire pairs with `write_unlock`; makes what was written visible.
+        let word = self.word.fetch_add(ONE_READER, Acquire);
+        if !may_read(word) {
+            self.read_contended();
         }
     }
 
-    #[inline(always)]
-    fn read_at_once(&self) -> bool {
-        // ORDERING: Acquire pairs with `write_unlock`; makes what was written visible.
-        match self.word.compare_exchange(0, ONE_READER, Acquire, Relaxed) {
-            Ok(_) => true,
-            Err(word) => {
-                may_read(word)
-                    // ORDERING: as above.
-                    && self.word.compare_exchange(word, word + ONE_READER, Acquire, Relaxed).is_ok()
-            }
+    /// Takes the guest back (I5), then waits.
+    #[cold]
+    fn read_contended(&self) {
+        // ORDERING: Relaxed; it has not read.
+        let word = self.word.fetch_sub(ONE_READER, Relaxed);
+        if is_unsettled(word - ONE_READER) {
+            self.unlock_contended();
         }
+        self.lock_contended(READ, Patience::Endless);
     }
 
     #[inline]
@@ -136,7 +158,7 @@ impl RawRwLock {
 
     #[inline]
     pub(crate) fn try_read(&self) -> bool {
-        self.read_at_once() || self.try_take(READ)
+        self.try_take(READ)
     }
 
     #[inline]
@@ -192,11 +214,10 @@ impl RawRwLock {
         wakes.wake(critical);
     }
 
+    /// Waits without looking again first, unlike the mutex, as Go's: with readers about, those who
+    /// look at the word keep the line from the one who is to leave it.
     #[cold]
     fn lock_contended(&self, side: Side, patience: Patience<'_>) -> bool {
-        let mut spin = Spin::default();
-        // ORDERING: Relaxed; a hint.
-        while !(side.may_take)(self.word.load(Relaxed)) && spin.again() {}
         let node = Node::new(side.wish, now_ns());
         let mut me = Contender { side, is_woken: false, is_starving: false };
         let mut has_waited = false;
@@ -266,7 +287,7 @@ impl RawRwLock {
         // Readers behind a writer that has gone may join those who read.
         let only_shared = queue.first().is_some_and(|first| first.wish == Wish::Shared);
         // ORDERING: Relaxed; a writer can't come in between without waiting for this reader.
-        if only_shared && self.word.load(Relaxed) >= ONE_READER {
+        if only_shared && is_read(self.word.load(Relaxed)) {
             self.admit_behind_reader(&mut queue, &mut wakes);
         }
         self.publish(&queue, false);
@@ -359,7 +380,7 @@ impl RawRwLock {
     fn admit_behind_reader(&self, queue: &mut Queue, wakes: &mut Wakes) {
         // ORDERING: Relaxed; the exchanges decide.
         let mut word = self.word.load(Relaxed);
-        while word >= ONE_READER {
+        while is_read(word) {
             // ORDERING: Acquire as in `read`, for those let in; their wakes carry it on.
             match self.word.compare_exchange(word, word + ONE_READER, Acquire, Relaxed) {
                 Ok(_) => {
@@ -391,8 +412,7 @@ impl RawRwLock {
         if self.word.compare_exchange(word, word | WRITER, Acquire, Relaxed).is_err() {
             return false;
         }
-        let given = queue.first().is_some_and(|f| f.wish == Wish::Whole)
-            && queue.first().is_some_and(|f| queue.claim(f, Outcome::Granted, wakes));
+        let given = Self::claim_writer(queue, Outcome::Granted, wakes);
         self.publish(queue, !is_late);
         if !given {
             // ORDERING: Release pairs with `read` and `write`: the lock goes back.
@@ -408,13 +428,19 @@ impl RawRwLock {
         if self.word.compare_exchange(word, word | WOKEN, Relaxed, Relaxed).is_err() {
             return false;
         }
-        let woken = queue.first().is_some_and(|f| f.wish == Wish::Whole)
-            && queue.first().is_some_and(|f| queue.claim(f, Outcome::Woken, wakes));
+        let woken = Self::claim_writer(queue, Outcome::Woken, wakes);
         self.publish(queue, false);
         if !woken {
             // ORDERING: Relaxed; as above.
             self.word.fetch_and(!WOKEN, Relaxed);
         }
         woken
+    }
+
+    /// Claims the first in the queue, if it is a writer. Looks once: its wait may end at any time,
+    /// and the next one be a reader.
+    fn claim_writer(queue: &mut Queue, outcome: Outcome, wakes: &mut Wakes) -> bool {
+        let first = queue.first().filter(|first| first.wish == Wish::Whole);
+        first.is_some_and(|first| queue.claim(first, outcome, wakes))
     }
 }

@@ -121,6 +121,35 @@ fn a_cancelled_lock_gives_up_and_leaves_the_lock_whole() {
 }
 
 #[test]
+fn a_cancelled_writer_lets_those_behind_it_through() {
+    for (one, other) in PAIRS {
+        let lock = Arc::new(RwLock::new(7));
+        let read = lock.read().unwrap();
+        let (ctx, cancel) = context::with_cancel(&context::background());
+        let writer = one.start({
+            let (lock, ctx) = (lock.clone(), ctx.clone());
+            move || matches!(lock.write_ctx(&ctx), Err(LockCtxError::Cancelled))
+        });
+        // From here on readers wait behind it.
+        while lock.try_read().is_ok() {
+            std::thread::yield_now();
+        }
+        let behind = other.start({
+            let lock = lock.clone();
+            move || *lock.read().unwrap()
+        });
+        cancel.cancel();
+        assert!(writer.join(), "cancelled while it waited");
+        assert_eq!(behind.join(), 7, "let in beside the first reader");
+        drop(read);
+        assert!(matches!(lock.read_ctx(&ctx), Err(LockCtxError::Cancelled)), "before it waits");
+        assert_eq!(*lock.read_ctx(&context::background()).unwrap(), 7);
+        *lock.write_ctx(&context::background()).unwrap() += 1;
+        assert_eq!(*lock.read().unwrap(), 8);
+    }
+}
+
+#[test]
 fn readers_share_and_writers_do_not() {
     for (one, other) in PAIRS {
         let lock = Arc::new(RwLock::new(5));

@@ -15,6 +15,8 @@ struct Seen {
     lock_cancelled: AtomicUsize,
     wrote: AtomicUsize,
     read: AtomicUsize,
+    write_cancelled: AtomicUsize,
+    read_cancelled: AtomicUsize,
     permits: AtomicUsize,
     permit_timed_out: AtomicUsize,
     permit_cancelled: AtomicUsize,
@@ -70,17 +72,28 @@ fn lock(rng: &mut Rng, shared: &Shared) {
 }
 
 fn read_or_write(rng: &mut Rng, shared: &Shared) {
+    let limit = (rng.below(3) == 0).then(|| soon(rng));
     if rng.below(4) == 0 {
-        let mut values = shared.lock.write().unwrap();
+        let values = match &limit {
+            Some((ctx, _cancel)) => shared.lock.write_ctx(ctx).ok(),
+            None => shared.lock.write().ok(),
+        };
+        let Some(mut values) = values else { return add(&shared.seen.write_cancelled) };
         for value in values.iter_mut() {
             *value += 1;
             pause(rng);
         }
         add(&shared.seen.wrote);
     } else {
-        let values = shared.lock.read().unwrap();
-        pause(rng);
-        assert!(values.iter().all(|v| *v == values[0]), "a reader beside a writer");
+        let values = match &limit {
+            Some((ctx, _cancel)) => shared.lock.read_ctx(ctx).ok(),
+            None => shared.lock.read().ok(),
+        };
+        let Some(values) = values else { return add(&shared.seen.read_cancelled) };
+        for _ in 0..3 {
+            assert!(values.iter().all(|v| *v == values[0]), "a reader beside a writer");
+            pause(rng);
+        }
         add(&shared.seen.read);
     }
 }
@@ -193,7 +206,8 @@ fn check(shared: &Shared, runs: usize) {
     assert_eq!(*shared.lock.read().unwrap(), [count(&seen.wrote); 4]);
     let all = WORKERS as usize * ROUNDS * runs;
     assert_eq!(count(&seen.locked) + count(&seen.lock_cancelled), all);
-    assert_eq!(count(&seen.wrote) + count(&seen.read), all);
+    let not_in = count(&seen.write_cancelled) + count(&seen.read_cancelled);
+    assert_eq!(count(&seen.wrote) + count(&seen.read) + not_in, all);
     let no_permit = count(&seen.permit_timed_out) + count(&seen.permit_cancelled);
     assert_eq!(count(&seen.permits) + no_permit, all);
     assert_eq!((shared.semaphore.available_permits(), *shared.store.lock().unwrap()), (3, 0));
@@ -204,6 +218,8 @@ fn check(shared: &Shared, runs: usize) {
 fn not_seen(seen: &Seen) -> Option<&'static str> {
     [
         ("locks given up", &seen.lock_cancelled),
+        ("writes given up", &seen.write_cancelled),
+        ("reads given up", &seen.read_cancelled),
         ("permits not in time", &seen.permit_timed_out),
         ("permits given up", &seen.permit_cancelled),
         ("waits not notified in time", &seen.take_timed_out),
