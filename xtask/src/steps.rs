@@ -50,7 +50,11 @@ pub(crate) fn debug_tests(context: &Context<'_>) -> Report {
 
 pub(crate) fn release_tests(context: &Context<'_>) -> Report {
     let mut report = Report::default();
-    let mut task = cargo(&["test", "--release", "--no-fail-fast"]);
+    // The optimiser is what matters here. Optimising across crates is the benches' wish, and takes
+    // longer to build than the tests take to run.
+    let mut task = cargo(&["test", "--release", "--no-fail-fast"])
+        .variable("CARGO_PROFILE_RELEASE_LTO", "off")
+        .variable("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let mut any = false;
     for folder in plan::RELEASE_CRATES {
         let Some(package) = context.workspace.package_in(folder) else {
@@ -75,6 +79,7 @@ pub(crate) fn torture(context: &Context<'_>) -> Report {
     let args = ["test", "--release", "--target-dir", "target/torture", "-p", "gosched"];
     let task = cargo(&args).args(["--test", "torture", "--", "--show-output", "--test-threads=1"]);
     let task = task.variable("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    let task = task.variable("CARGO_PROFILE_RELEASE_LTO", "off");
     tests(context, &task.variable("TORTURE_SECS", plan::TORTURE_SECS), Models::MayBeEmpty)
 }
 
