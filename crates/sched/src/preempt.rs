@@ -256,14 +256,17 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     }
 }
 
-/// So many refusals in a row, and what waits for this processor goes to the queue of all.
-const TRIES_WITH_WORK: u32 = 4;
+/// So many refusals in a row, some milliseconds, and what waits for this processor goes to the queue
+/// of all. Fewer happen again and again to those who allocate all the time, and each time those in
+/// the ring would fall behind all that are in that queue.
+const TRIES_WITH_WORK: u32 = 32;
 
-/// Whoever can't be stopped may go on for long, and other processors look into this one's queue only
-/// when they have nothing of their own.
+/// Whoever can't be stopped may go on for long, and other processors, if there are any, look into
+/// this one's queue only when they have nothing of their own.
 fn give_work_away(machine: &Machine) {
     // Undisturbed and inside the runtime, the machine keeps its processor until it leaves.
-    if count_up(&machine.refused) < TRIES_WITH_WORK || !machine.ownership.is_undisturbed() {
+    let is_late = count_up(&machine.refused) >= TRIES_WITH_WORK;
+    if !is_late || SCHEDULER.procs() == 1 || !machine.ownership.is_undisturbed() {
         return;
     }
     let Some(p) = machine.processor().filter(|p| !p.ring.is_empty() || !p.urgent.is_empty()) else {

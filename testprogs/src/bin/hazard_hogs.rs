@@ -1,6 +1,7 @@
 //! Goroutines that only compute, for several slices each, on two processors. The first argument is
 //! how many. They go on until each was stopped some times, and most have moved; the process is killed
-//! if that never comes. Prints `key=value` lines.
+//! if that never comes. With `alloc` as the second, on one processor, they allocate all the time, and
+//! go on until each has had some turns. Prints `key=value` lines.
 
 use gosched::{go, run, runtime};
 use std::hint::black_box;
@@ -20,6 +21,9 @@ struct Seen {
 
 fn main() {
     let count = std::env::args().nth(1).and_then(|text| text.parse().ok()).expect("a number");
+    if std::env::args().nth(2).is_some_and(|text| text == "alloc") {
+        return take_turns(count);
+    }
     gosched::Config::new().procs(2).start().expect("it is the first");
     run(move || {
         let pieces = pieces_of(Duration::from_millis(50));
@@ -95,4 +99,38 @@ fn compute(me: u32, pieces: u32, count: u32) -> Seen {
 /// Whether `me` was the last on the thread.
 fn note(me: u32, thread: i32) -> bool {
     LAST[thread as usize % LAST.len()].swap(me, Relaxed) == me
+}
+
+/// So many turns each has before the end.
+const TURNS_MIN: u32 = 6;
+
+/// Where libc allocates nobody is stopped, so every other stop has to be tried again.
+fn take_turns(count: u32) {
+    let config = gosched::Config::new().procs(1).slice(Duration::from_millis(1));
+    config.start().expect("it is the first");
+    run(move || {
+        static LATE: AtomicU32 = AtomicU32::new(0);
+        LATE.store(count, Relaxed);
+        let hog = |me| {
+            let (mut turns, mut blocks, mut n) = (0, Vec::new(), 0);
+            while LATE.load(Relaxed) > 0 {
+                blocks.push(black_box(vec![n as u8; 1 + n * 37 % 2_000]));
+                if blocks.len() > 32 {
+                    blocks.swap_remove(n % 32);
+                }
+                n += 1;
+                if n % 64 == 0 && !note(me, thread_id()) {
+                    turns += 1;
+                    LATE.fetch_sub(u32::from(turns == TURNS_MIN), Relaxed);
+                }
+            }
+            turns
+        };
+        let hogs: Vec<_> = (1..=count).map(|me| go(move || hog(me))).collect();
+        let turns: Vec<_> = hogs.into_iter().map(|hog| hog.join().expect("no panic")).collect();
+        println!("turns_min={}", turns.iter().min().unwrap_or(&0));
+        println!("turns_max={}", turns.iter().max().unwrap_or(&0));
+        println!("preemptions={}", runtime::preemptions().in_place);
+        println!("in_libc={}", runtime::preemptions().in_libc);
+    });
 }

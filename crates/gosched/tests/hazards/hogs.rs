@@ -11,3 +11,13 @@ fn all_are_stopped_and_nearly_all_move() {
     assert!(ended.number("machines") < 16 + ended.number("undeclared_hand_offs"));
     assert!(ended.number("preemptions") >= 300);
 }
+
+/// With the ring given away at each few refusals some had eight turns before others had one.
+#[test]
+fn those_that_allocate_take_turns() {
+    let ended = run("", "hazard_hogs", &["64", "alloc"]);
+    assert!(ended.number("in_libc") >= 50, "nothing was tried again");
+    assert!(ended.number("preemptions") >= 300);
+    assert!(ended.number("turns_min") >= 6);
+    assert!(ended.number("turns_max") <= 18);
+}
