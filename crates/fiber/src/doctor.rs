@@ -133,6 +133,8 @@ fn access_name(access: Access) -> &'static str {
     match access {
         Access::Instructions => "instruction",
         Access::SystemCalls => "system call",
+        Access::Slot if arch::has_fsgsbase() => "instruction",
+        Access::Slot => "system call",
     }
 }
 

@@ -9,9 +9,12 @@
 //! block loaded, which lies in a stack's slot, or its own, in which [`bind`] has left the host's
 //! address; a new thread has neither. [`current_on_host`] is for code that can only run on a host.
 //!
-//! Where GS is taken (Wine, some sandboxes) or user code may not read it (no FSGSBASE), the host's
-//! address lies in a thread-local slot instead, which [`load_block`] writes into a block before it
-//! loads it.
+//! Where user code may not read or write GS itself (no FSGSBASE), it still reads through it. Whether
+//! there is something to read is then said by a thread-local slot, which [`load_block`] writes into
+//! a block before it loads it; and GS, once written, always holds a record, if only [`NOBODY`].
+//!
+//! Where GS is taken (Wine, some sandboxes), the slot itself is all there is. Nothing may stop code
+//! between reading it and using what it says, so there is no preemption by signal.
 
 use crate::arch;
 use crate::stack;
@@ -63,8 +66,19 @@ impl Host {
     }
 }
 
+/// What GS holds on a thread that has no host any more, or hides it, where only a system call could
+/// tell that GS is 0.
+static NOBODY: Nobody = Nobody(Host::unbound());
+
+struct Nobody(Host);
+
+// SAFETY: nothing in it is ever written.
+unsafe impl Sync for Nobody {}
+
 /// Whether FS and GS are read and written by instructions (else by system calls).
 static INSTRUCTIONS: AtomicBool = AtomicBool::new(false);
+/// By instructions, and hosts are found through GS: no slot is needed.
+static DIRECT: AtomicBool = AtomicBool::new(false);
 /// Whether hosts are found through GS (else through [`SLOT`]).
 static THROUGH_GS: AtomicBool = AtomicBool::new(false);
 /// Offset of [`SLOT`] from FS; 0 until known.
@@ -81,37 +95,47 @@ pub enum Access {
     Instructions,
     /// `arch_prctl`, about 100 ns each time.
     SystemCalls,
+    /// As the machine allows, and hosts are found through the slot, as where GS is taken.
+    Slot,
 }
 
 /// Decides how FS and GS are accessed: as asked, or as the machine allows.
 ///
 /// Call before the first [`bind`], once.
 pub fn init(wanted: Option<Access>) -> Access {
-    let possible = arch::has_fsgsbase();
-    let access = match wanted {
-        Some(Access::SystemCalls) => Access::SystemCalls,
-        _ if possible => Access::Instructions,
-        _ => Access::SystemCalls,
-    };
+    let has_instructions = arch::has_fsgsbase() && wanted != Some(Access::SystemCalls);
     // ORDERING: Relaxed for all of these: they are set before the first fiber or machine exists,
     // and creating those synchronises.
-    INSTRUCTIONS.store(access == Access::Instructions, Relaxed);
-    // SAFETY: reading GS needs the instruction, which the check before it has found.
-    let gs_is_free = access == Access::Instructions && unsafe { arch::gs_base() } == 0;
+    INSTRUCTIONS.store(has_instructions, Relaxed);
+    let gs_is_free = wanted != Some(Access::Slot) && arch::gs_base_by_syscall() == 0;
     THROUGH_GS.store(gs_is_free, Relaxed);
+    DIRECT.store(has_instructions && gs_is_free, Relaxed);
+    let access = match (has_instructions, gs_is_free) {
+        (true, true) => Access::Instructions,
+        (false, true) => Access::SystemCalls,
+        (_, false) => Access::Slot,
+    };
     SLOT_OFFSET.store(slot_offset(), Relaxed);
     // SAFETY: the function is made for this. It fails only without memory; see there.
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     access
 }
 
-/// Whether [`load_block`] works on blocks with `below_fs` bytes of static thread-locals: where hosts
-/// are found through the slot, it must be among those (it is not when this crate is in a library
+/// Whether [`load_block`] works on blocks with `below_fs` bytes of static thread-locals: where the
+/// slot is needed, it must be among those (it is not when this crate is in a library
 /// that was loaded late).
 pub(crate) fn can_load_blocks(below_fs: usize) -> bool {
     // ORDERING: Relaxed; see `init`.
     let offset = SLOT_OFFSET.load(Relaxed);
-    is_found_through_gs() || (offset < 0 && offset.unsigned_abs() <= below_fs)
+    !needs_slot() || (offset < 0 && offset.unsigned_abs() <= below_fs)
+}
+
+/// Whether each block that is loaded needs the host's address in its slot.
+#[inline]
+#[must_use]
+pub fn needs_slot() -> bool {
+    // ORDERING: Relaxed; see `init`.
+    !DIRECT.load(Relaxed)
 }
 
 /// Whether hosts are found through GS; false means through a slot in each block.
@@ -130,7 +154,7 @@ pub fn current_block() -> usize {
         // SAFETY: INSTRUCTIONS says that the instruction exists.
         unsafe { arch::fs_base() }
     } else {
-        arch::fs_base_by_syscall()
+        arch::fs_base_by_block()
     }
 }
 
@@ -142,9 +166,9 @@ pub fn current_block() -> usize {
 /// * The caller runs on the host `host` and touches no thread-local between here and the switch.
 #[inline(always)]
 pub unsafe fn load_block(host: *const Host, tcb: usize) {
-    // ORDERING: Relaxed for both; see `init`.
-    if THROUGH_GS.load(Relaxed) {
-        // SAFETY: GS mode implies that the instruction exists; the block is the caller's promise.
+    // ORDERING: Relaxed; see `init`.
+    if DIRECT.load(Relaxed) {
+        // SAFETY: DIRECT implies that the instruction exists; the block is the caller's promise.
         unsafe { arch::set_fs_base(tcb) };
     } else {
         // SAFETY: by the caller.
@@ -182,6 +206,18 @@ unsafe fn load_block_with_slot(host: *const Host, tcb: usize) {
     }
 }
 
+/// What GS holds, where hosts are found through GS and no instruction says: a host's address,
+/// perhaps that of the thread that created this one, or 0.
+#[cold]
+fn gs_by_reading() -> usize {
+    if current_from_slot().is_null() {
+        return 0;
+    }
+    const THIS: usize = std::mem::offset_of!(Host, this);
+    // SAFETY: the slot is written on threads with a host only, which have a record in GS for good.
+    unsafe { arch::load_gs::<THIS>() }
+}
+
 /// The host that runs the calling code; null on a plain thread. May be called in a signal handler.
 ///
 /// After any switch the answer may be another: don't keep it across one.
@@ -210,11 +246,20 @@ fn gs_is_own(gs: usize) -> bool {
 #[must_use]
 pub fn current_machine() -> *const Host {
     // ORDERING: Relaxed; see `init`.
+    if !DIRECT.load(Relaxed) {
+        return current_machine_indirect();
+    }
+    // SAFETY: DIRECT.
+    if unsafe { is_on_machine() } { current_on_host() } else { std::ptr::null() }
+}
+
+#[cold]
+fn current_machine_indirect() -> *const Host {
+    // ORDERING: Relaxed; see `init`.
     if !THROUGH_GS.load(Relaxed) {
         return machine_from_slot();
     }
-    // SAFETY: GS mode implies that the instruction exists.
-    if unsafe { is_on_machine() } { current_on_host() } else { std::ptr::null() }
+    if is_on_machine_indirect() { gs_by_reading() as *const Host } else { std::ptr::null() }
 }
 
 /// Whether GS names the machine that runs this code: it has loaded the block that FS holds.
@@ -223,11 +268,11 @@ pub fn current_machine() -> *const Host {
 /// the two reads the code may be moved; the machine that it goes on has loaded the same block.
 ///
 /// # Safety
-/// * GS mode.
+/// * DIRECT.
 #[inline(always)]
 unsafe fn is_on_machine() -> bool {
     const LOADED: usize = std::mem::offset_of!(Host, loaded);
-    // SAFETY: GS mode implies that the instruction exists.
+    // SAFETY: DIRECT implies that the instruction exists.
     if unsafe { arch::gs_base() } == 0 {
         return false;
     }
@@ -236,6 +281,13 @@ unsafe fn is_on_machine() -> bool {
     // SAFETY: GS is a host's record: this thread's or its creator's, and machines' are never freed;
     // a carrier's creator outlives the threads that use it.
     block == unsafe { arch::load_gs::<LOADED>() }
+}
+
+/// As [`is_on_machine`], where hosts are found through GS and no instruction reads it.
+fn is_on_machine_indirect() -> bool {
+    const LOADED: usize = std::mem::offset_of!(Host, loaded);
+    // SAFETY: as in `is_on_machine`; the first check says that GS is a record at all.
+    gs_by_reading() != 0 && current_block() == unsafe { arch::load_gs::<LOADED>() }
 }
 
 fn machine_from_slot() -> *const Host {
@@ -250,12 +302,18 @@ fn machine_from_slot() -> *const Host {
 #[must_use]
 pub fn current_on_host() -> *const Host {
     // ORDERING: Relaxed; see `init`.
-    if THROUGH_GS.load(Relaxed) {
-        // SAFETY: GS mode implies that the instruction exists.
+    if DIRECT.load(Relaxed) {
+        // SAFETY: DIRECT implies that the instruction exists.
         unsafe { arch::gs_base() as *const Host }
     } else {
-        current_from_slot()
+        current_on_host_indirect()
     }
+}
+
+#[cold]
+fn current_on_host_indirect() -> *const Host {
+    // ORDERING: Relaxed; see `init`.
+    if THROUGH_GS.load(Relaxed) { gs_by_reading() as *const Host } else { current_from_slot() }
 }
 
 /// As [`current_machine`], and on a machine sets the `u32` at `OFFSET` in its record to 1 first, by one
@@ -268,11 +326,11 @@ pub fn current_on_host() -> *const Host {
 #[must_use]
 pub unsafe fn mark_current<const OFFSET: usize>() -> *const Host {
     // ORDERING: Relaxed; see `init`.
-    if !THROUGH_GS.load(Relaxed) {
+    if !DIRECT.load(Relaxed) {
         // SAFETY: by the caller.
-        return unsafe { mark_current_from_slot::<OFFSET>() };
+        return unsafe { mark_current_indirect::<OFFSET>() };
     }
-    // SAFETY: GS mode implies that the instruction exists.
+    // SAFETY: DIRECT.
     if !unsafe { is_on_machine() } {
         return std::ptr::null();
     }
@@ -292,11 +350,11 @@ pub unsafe fn mark_current<const OFFSET: usize>() -> *const Host {
 #[must_use]
 pub unsafe fn current_word<const OFFSET: usize>() -> usize {
     // ORDERING: Relaxed; see `init`.
-    if !THROUGH_GS.load(Relaxed) {
+    if !DIRECT.load(Relaxed) {
         // SAFETY: by the caller.
-        return unsafe { current_word_from_slot::<OFFSET>() };
+        return unsafe { current_word_indirect::<OFFSET>() };
     }
-    // SAFETY: GS mode implies that the instruction exists.
+    // SAFETY: DIRECT.
     if !unsafe { is_on_machine() } {
         return 0;
     }
@@ -307,7 +365,12 @@ pub unsafe fn current_word<const OFFSET: usize>() -> usize {
 /// # Safety
 /// * As for [`current_word`].
 #[cold]
-unsafe fn current_word_from_slot<const OFFSET: usize>() -> usize {
+unsafe fn current_word_indirect<const OFFSET: usize>() -> usize {
+    // ORDERING: Relaxed; see `init`.
+    if THROUGH_GS.load(Relaxed) {
+        // SAFETY: GS is a machine's record, by the caller with a word at the offset.
+        return if is_on_machine_indirect() { unsafe { arch::load_gs::<OFFSET>() } } else { 0 };
+    }
     let host = machine_from_slot();
     if host.is_null() {
         return 0;
@@ -322,7 +385,15 @@ unsafe fn current_word_from_slot<const OFFSET: usize>() -> usize {
 /// # Safety
 /// * As for [`mark_current`].
 #[cold]
-unsafe fn mark_current_from_slot<const OFFSET: usize>() -> *const Host {
+unsafe fn mark_current_indirect<const OFFSET: usize>() -> *const Host {
+    // ORDERING: Relaxed; see `init`.
+    if THROUGH_GS.load(Relaxed) {
+        if !is_on_machine_indirect() {
+            return std::ptr::null();
+        }
+        // SAFETY: GS is a machine's record, by the caller with a u32 at the offset.
+        return unsafe { arch::mark_gs::<OFFSET>() as *const Host };
+    }
     let host = machine_from_slot();
     if !host.is_null() {
         let word = host.cast::<AtomicU32>().wrapping_byte_add(OFFSET);
@@ -347,8 +418,8 @@ fn current_from_slot() -> *const Host {
 /// * `tcb` is a complete block, which nobody uses but, perhaps, the caller.
 #[inline]
 pub(crate) unsafe fn keeping_slot(tcb: usize, f: impl FnOnce()) {
-    // ORDERING: Relaxed for both; see `init`.
-    if THROUGH_GS.load(Relaxed) {
+    // ORDERING: Relaxed; see `init`.
+    if !needs_slot() {
         return f();
     }
     let slot = tcb.wrapping_add_signed(SLOT_OFFSET.load(Relaxed)) as *mut *const Host;
@@ -395,9 +466,25 @@ unsafe fn set_current(host: *const Host) {
     SLOT.with(|slot| slot.set(host));
     // ORDERING: Relaxed; see `init`.
     if THROUGH_GS.load(Relaxed) {
-        // SAFETY: GS mode implies the instruction and that GS is free.
-        unsafe { arch::set_gs_base(host as usize) };
+        // SAFETY: GS mode implies that GS is free; the thread is the caller's.
+        unsafe { set_gs(host) };
     }
+}
+
+/// Writes GS; null where there is no host.
+///
+/// # Safety
+/// * GS is this module's to write on this thread.
+unsafe fn set_gs(host: *const Host) {
+    // ORDERING: Relaxed; see `init`.
+    if INSTRUCTIONS.load(Relaxed) {
+        // SAFETY: INSTRUCTIONS says that the instruction exists; GS is ours by the caller.
+        unsafe { arch::set_gs_base(host as usize) };
+        return;
+    }
+    let record = if host.is_null() { &raw const NOBODY.0 } else { host };
+    // SAFETY: by the caller.
+    unsafe { arch::set_gs_base_by_syscall(record as usize) };
 }
 
 /// In the child of a `fork` on a fiber the fiber's block is the one that libc has in its list; the
@@ -427,8 +514,8 @@ pub unsafe fn hide(host: *const Host) {
     debug_assert_eq!(current(), host);
     // ORDERING: Relaxed; see `init`. A slot is zero in every new thread.
     if THROUGH_GS.load(Relaxed) {
-        // SAFETY: GS mode implies the instruction and that GS is ours on this thread.
-        unsafe { arch::set_gs_base(0) };
+        // SAFETY: GS mode implies that GS is ours on this thread.
+        unsafe { set_gs(std::ptr::null()) };
     }
 }
 
@@ -440,7 +527,7 @@ pub unsafe fn show(host: *const Host) {
     // ORDERING: Relaxed; see `init`.
     if THROUGH_GS.load(Relaxed) {
         // SAFETY: as in `hide`.
-        unsafe { arch::set_gs_base(host as usize) };
+        unsafe { set_gs(host) };
     }
 }
 

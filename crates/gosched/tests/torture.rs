@@ -31,7 +31,6 @@ fn with_thread_locals_of_their_own() {
     torture("tls=own");
 }
 
-/// Where nothing is stopped by signals the rest is tortured all the same.
 #[test]
 fn where_registers_need_system_calls() {
     torture("tls=syscall");

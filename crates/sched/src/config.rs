@@ -23,7 +23,7 @@ pub enum Tls {
 /// Every key of `GOSCHED`, with what it does: the one table.
 const KEYS: &[(&str, &str)] = &[
     ("procs", "number of processors; GOMAXPROCS says the same"),
-    ("tls", "own, shared, threads, deadthread or syscall"),
+    ("tls", "own, shared, threads, deadthread, syscall or slot"),
     ("stack", "default stack size, e.g. 256k"),
     ("schedtrace", "print the scheduler's state every N ms"),
     ("scheddetail", "with schedtrace: every G, M and P"),
@@ -120,7 +120,7 @@ pub(crate) struct Report {
     pub(crate) is_json: bool,
 }
 
-/// What `tls` may be; the last three are for tests and emergencies.
+/// What `tls` may be; the last four are for tests and emergencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsSetting {
     Own,
@@ -128,6 +128,7 @@ pub(crate) enum TlsSetting {
     Threads,
     DeadThread,
     Syscall,
+    Slot,
 }
 
 impl TlsSetting {
@@ -138,6 +139,7 @@ impl TlsSetting {
             TlsSetting::Threads => (Some(Kind::Threads), None),
             TlsSetting::DeadThread => (Some(Kind::DeadThread), None),
             TlsSetting::Syscall => (None, Some(Access::SystemCalls)),
+            TlsSetting::Slot => (None, Some(Access::Slot)),
         }
     }
 }
@@ -373,6 +375,7 @@ fn parse_tls(value: &str) -> Option<TlsSetting> {
         "threads" => TlsSetting::Threads,
         "deadthread" => TlsSetting::DeadThread,
         "syscall" => TlsSetting::Syscall,
+        "slot" => TlsSetting::Slot,
         _ => return None,
     })
 }

@@ -167,10 +167,10 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
     }
 }
 
-/// Where machines are found through a slot in the block, the restored image has emptied it.
+/// Where machines are found with a slot in the block, the restored image has emptied it.
 #[inline]
 fn keep_host(machine: &Machine, block: usize) {
-    if !host::is_found_through_gs() {
+    if host::needs_slot() {
         // SAFETY: the block that is loaded, on its machine; the runtime touches no thread-local.
         unsafe { host::load_block(machine.host(), block) };
     }

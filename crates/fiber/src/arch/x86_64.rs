@@ -431,24 +431,23 @@ pub unsafe fn set_gs_base(base: usize) {
 
 const ARCH_SET_GS: usize = 0x1001;
 const ARCH_SET_FS: usize = 0x1002;
-const ARCH_GET_FS: usize = 0x1003;
 const ARCH_GET_GS: usize = 0x1004;
 
-/// [`fs_base`] where the instruction is missing.
+/// [`fs_base`] where the instruction is missing: the first word of a block is its own address
+/// (`tcbhead_t`'s `tcb`, which the ABI asks for).
 #[must_use]
-pub fn fs_base_by_syscall() -> usize {
-    get_by_syscall(ARCH_GET_FS)
+pub fn fs_base_by_block() -> usize {
+    let base: usize;
+    // SAFETY: every thread has a block. Not `pure`: after a switch another block may be loaded.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) base, options(nostack, preserves_flags, readonly)) };
+    base
 }
 
 /// [`gs_base`] where the instruction is missing.
 #[must_use]
 pub fn gs_base_by_syscall() -> usize {
-    get_by_syscall(ARCH_GET_GS)
-}
-
-fn get_by_syscall(code: usize) -> usize {
     let mut base = 0_usize;
-    let args = [code, &raw mut base as usize, 0, 0, 0, 0];
+    let args = [ARCH_GET_GS, &raw mut base as usize, 0, 0, 0, 0];
     // SAFETY: the kernel writes one word, which is ours.
     let _ = unsafe { gosched_base::os::syscall(libc::SYS_arch_prctl, args) };
     base

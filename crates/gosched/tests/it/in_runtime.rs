@@ -7,7 +7,7 @@ const ALLOC: &str = "sched_alloc";
 
 #[test]
 fn nothing_allocates_inside_the_runtime() {
-    for settings in ["", "tls=shared", "tls=syscall", "tls=deadthread"] {
+    for settings in ["", "tls=shared", "tls=syscall", "tls=slot", "tls=deadthread"] {
         for procs in [1, 2, 8] {
             let child = Child::new(ALLOC, &[]).procs(procs).env("GOSCHED", settings);
             let ended = child.run();

@@ -62,7 +62,7 @@ fn many_goroutines_few_threads() {
 
 fn is_stopped_by_signal() -> bool {
     let settings = std::env::var("GOSCHED").unwrap_or_default();
-    ["tls=syscall", "tls=shared"].iter().all(|mode| !settings.contains(mode))
+    ["tls=slot", "tls=shared"].iter().all(|mode| !settings.contains(mode))
 }
 
 #[test]

@@ -33,9 +33,9 @@ pub(crate) fn shares_thread_locals() -> bool {
     *SHARED.get_or_init(|| is_mode("tls=shared"))
 }
 
-/// Whether goroutines are stopped by signals: not where FS and GS need system calls.
+/// Whether goroutines are stopped by signals: not where machines are found through a slot.
 pub(crate) fn has_signals() -> bool {
-    !is_mode("tls=syscall")
+    !is_mode("tls=slot")
 }
 
 fn is_mode(setting: &str) -> bool {

@@ -91,7 +91,9 @@ impl Seen {
         let share = self.share();
         lines.say(&format!("share={:.0}%", share * 100.0));
         if !pulse::has_signals() {
-            lines.say("SKIPPED: nothing is stopped by signals where registers need system calls");
+            lines.say(
+                "SKIPPED: nothing is stopped by signals where machines are found through a slot",
+            );
         }
         let mut code = 0;
         for (name, count) in &self.counts {
