@@ -35,6 +35,12 @@ const HAND_OFF_ROUNDS: u32 = 16;
 /// ```
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     let Some(inside) = Inside::enter() else { return f() };
+    if let Some(g) = inside.machine().current() {
+        // SAFETY: the context of a goroutine that runs is its own.
+        let context = unsafe { &mut *g.context.get() };
+        // For dumps: this frame stays while `f` runs.
+        context.note_here();
+    }
     begin(inside);
     let _call = Call;
     f()

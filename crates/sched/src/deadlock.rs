@@ -9,6 +9,7 @@
 //!
 //! Go's `checkdead`. Unlike Go's it stays on although C code is linked.
 
+use crate::fatal::{self, Request};
 use crate::goroutine::GRef;
 use crate::machine::Machine;
 use crate::monitor::REVOKER;
@@ -149,7 +150,7 @@ fn who_is_awake() -> Awake {
 fn report() -> ! {
     let mut out = Stderr;
     let _ = writeln!(out, "fatal error: all goroutines are asleep - deadlock!\n");
-    let _ = dump::write_fatal(&mut out, None);
+    fatal::write(Request { cause: None, at: None, is_headed: false });
     os::exit_group(2)
 }
 

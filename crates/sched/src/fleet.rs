@@ -24,7 +24,7 @@
 use crate::machine::{self, Machine};
 use crate::processor::Processor;
 use crate::scheduler::{MACHINES_MAX, PROCS_MAX, SCHEDULER};
-use crate::{background, gomaxprocs, idle};
+use crate::{background, fatal, frames, gomaxprocs, idle};
 use gosched_base::{Lock, Parker, Stderr, os};
 use std::fmt::Write;
 use std::sync::atomic::{
@@ -231,7 +231,9 @@ pub(crate) fn start() -> std::io::Result<()> {
 fn serve() {
     crate::start::block_signals();
     let mut retry = RETRY_MIN;
+    frames::prepare();
     loop {
+        fatal::write_if_asked();
         if serve_orders() {
             retry = RETRY_MIN;
             make_spare_if_wanted();

@@ -324,6 +324,19 @@ impl GRef {
         unsafe { arch::prefetch_through(self.task.as_ptr()) };
     }
 
+    /// Where its code stands if it does not run. Anybody may ask; only its owner of the moment can
+    /// rely on the answer.
+    pub(crate) fn position(self) -> [usize; 3] {
+        // SAFETY: descriptors are never freed.
+        unsafe { arch::peek(self.context.get()) }
+    }
+
+    /// As [`has_started`](GRef::has_started), for anybody: a hint.
+    pub(crate) fn seems_started(self) -> bool {
+        // SAFETY: descriptors are never freed; a pointer, which is read as a whole.
+        unsafe { self.fiber.as_ptr().read_volatile() }.is_some()
+    }
+
     /// Whether it has run before (or is about to, with a stack attached).
     #[inline]
     pub(crate) fn has_started(self) -> bool {

@@ -1,9 +1,10 @@
 //! Who a fault's report is about.
 
 use crate::current::current;
+use crate::fatal::{self, Request};
+use gosched_fiber::arch::Context;
 use gosched_fiber::fault::{self, Hooks, Identity};
 use gosched_fiber::stack::SlotInfo;
-use std::fmt::Write;
 
 /// Tells the fault handler how to name the goroutine that overflowed its stack.
 pub(crate) fn install() {
@@ -25,13 +26,9 @@ fn identity(_: &SlotInfo) -> Option<Identity> {
 
 /// What follows the line that names the goroutine: the rest of its paragraph, and the others'.
 fn dump(_: &SlotInfo) {
-    let mut out = gosched_base::Stderr;
-    let running = current();
-    if let Some(g) = running {
-        let _ = crate::dump::write_origin(&mut out, g);
-    }
-    let _ = writeln!(out);
-    if crate::dump::shows_others() {
-        let _ = crate::dump::write_others(&mut out, running);
-    }
+    let mut here = Context::empty();
+    // The handler's own frames come first, and are left out as the runtime's.
+    here.note_here();
+    let [pc, sp, bp, _] = here.registers();
+    fatal::write(Request { cause: current(), at: Some([pc, sp, bp]), is_headed: true });
 }

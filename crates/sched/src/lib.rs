@@ -22,9 +22,12 @@ mod deadlock;
 pub mod doctor;
 mod dump;
 mod exit;
+mod fatal;
 mod find;
 mod fleet;
 mod forked;
+#[cfg_attr(not(feature = "frames"), path = "frames/none.rs")]
+mod frames;
 mod freeze;
 mod futex_queue;
 mod gomaxprocs;

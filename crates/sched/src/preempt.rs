@@ -237,6 +237,10 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             unsafe { code.redirect() };
         }
         Decision::Freeze(g, otherwise) => {
+            // SAFETY: the context of a goroutine that runs is its own.
+            let context = unsafe { &mut *g.context.get() };
+            // For dumps.
+            context.note(code.position());
             if freeze::freeze_in_signal(machine, g) {
                 machine.refused.set(0);
                 COUNTS.frozen.add_shared();

@@ -3,11 +3,11 @@
 //! Only where the runtime was given the process (`run`, `#[gosched::main]`), and only if nobody handles
 //! the signal. A program that is told of it by a channel handles it by that.
 //!
-//! Signal safety: what the handler calls neither allocates nor locks (see `dump`), and it does not
+//! Signal safety: what the handler calls neither allocates nor locks (see `fatal`), and it does not
 //! return.
 
 use crate::current::current;
-use crate::dump;
+use crate::fatal::{self, Request};
 use crate::machine::Machine;
 use gosched_base::{Stderr, os};
 use gosched_fiber::arch::preempt::Interrupted;
@@ -45,17 +45,17 @@ pub(crate) fn handle_unless_handled() {
 
 extern "C" fn dump_and_exit(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the third argument of the handler that runs.
-    let pc = unsafe { Interrupted::new(context) }.pc();
+    let at = unsafe { Interrupted::new(context) }.position();
     // SAFETY: the second one.
     let code = unsafe { info.as_ref() }.map_or(0, |info| info.si_code);
     let machine = host::current_machine().cast::<Machine>();
     let mut out = Stderr;
-    let _ = write!(out, "SIGQUIT: quit\nPC={pc:#x} ");
+    let _ = write!(out, "SIGQUIT: quit\nPC={:#x} ", at[0]);
     // SAFETY: hosts of this process are machines, and never freed.
     let _ = match unsafe { machine.as_ref() } {
         Some(machine) => writeln!(out, "m={} sigcode={code}\n", machine.id),
         None => writeln!(out, "m=nil sigcode={code}\n"),
     };
-    let _ = dump::write_fatal(&mut out, current());
+    fatal::write(Request { cause: current(), at: Some(at), is_headed: false });
     os::exit_group(EXIT_CODE)
 }

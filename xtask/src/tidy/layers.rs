@@ -10,10 +10,11 @@ use crate::workspace::{Dependency, Package};
 pub(crate) const LAYERS: &[&[&str]] = &[
     &["base", "macros"],
     &["fiber", "protocol", "runq"],
-    &["poll", "topology", "trace-format"],
+    &["poll", "topology", "trace-format", "unwind"],
     &["sched"],
     &["channel", "net"],
     &["os", "sync"],
+    &["pprof"],
     &["gosched"],
     &["http", "lab"],
     &["cli", "bench", "testprogs"],

@@ -124,6 +124,35 @@ pub unsafe fn prefetch_suspended(context: *const Context) {
     prefetch(fs.wrapping_add(KEYS_AT));
 }
 
+/// Where the code of `context` stood when that was last written: program counter, stack pointer, frame
+/// pointer.
+///
+/// Its owner may write it at the same time; then they are not of one moment.
+///
+/// # Safety
+/// * `context` is memory that stays mapped.
+#[must_use]
+pub unsafe fn peek(context: *const Context) -> [usize; 3] {
+    let (pc, sp, bp): (usize, usize, usize);
+    // SAFETY: reads three words of mapped memory. Not as Rust reads: the owner's writes may race.
+    unsafe {
+        asm!(
+            "mov {pc}, [{context} + {pc_at}]",
+            "mov {sp}, [{context} + {sp_at}]",
+            "mov {bp}, [{context} + {bp_at}]",
+            context = in(reg) context,
+            pc_at = const offset_of!(Context, pc),
+            sp_at = const offset_of!(Context, sp),
+            bp_at = const offset_of!(Context, rbp),
+            pc = out(reg) pc,
+            sp = out(reg) sp,
+            bp = out(reg) bp,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    [pc, sp, bp]
+}
+
 /// Near the words of a control block that every end of a goroutine looks at: keys, robust list.
 const KEYS_AT: usize = 768;
 
@@ -192,6 +221,33 @@ impl Context {
     #[inline]
     pub fn set_fs(&mut self, fs: usize) {
         self.fs = fs;
+    }
+
+    /// Notes where the running code stands, for who wants its frames while it is elsewhere: not for
+    /// [`switch`]. In the caller's own frame, which has to stay as long as the note is to be true.
+    #[inline(always)]
+    pub fn note_here(&mut self) {
+        // SAFETY: stores three registers in the context.
+        unsafe {
+            asm!(
+                "lea {pc}, [rip]",
+                "mov [{context} + {pc_at}], {pc}",
+                "mov [{context} + {sp_at}], rsp",
+                "mov [{context} + {bp_at}], rbp",
+                context = in(reg) &raw mut *self,
+                pc = out(reg) _,
+                pc_at = const offset_of!(Context, pc),
+                sp_at = const offset_of!(Context, sp),
+                bp_at = const offset_of!(Context, rbp),
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    /// As [`note_here`](Context::note_here), of code that a signal has interrupted: program counter,
+    /// stack pointer, frame pointer.
+    pub fn note(&mut self, [pc, sp, bp]: [usize; 3]) {
+        (self.pc, self.sp, self.rbp) = (pc, sp, bp);
     }
 
     /// Where the suspended code stands: program counter, stack pointer, frame pointer, rbx.

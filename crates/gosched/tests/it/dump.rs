@@ -11,19 +11,37 @@ fn states_reasons_and_places() {
     let ended = Child::new("sched_fatal", &["dump"]).procs(1).run();
     ended.expect_code(0).expect_err("");
     let shape: Vec<_> = ended.out().lines().map(|l| l.split(".rs:").next().unwrap_or(l)).collect();
-    let created = "created by testprogs/src/bin/sched_fatal";
+    let program = "testprogs/src/bin/sched_fatal";
+    let created = &*format!("created by {program}");
     let expected = [
         "goroutine 1 \"main\" [running]:",
+        "gosched::runtime::dump(...)",
+        "gosched/src/runtime",
+        "sched_fatal::dump_with(...)",
+        program,
+        "sched_fatal::dump(...)",
+        program,
+        "sched_fatal::main_goroutine::main_goroutine(...)",
+        program,
         created,
         "",
         "goroutine 2 \"sleeper\" [sleep]:",
+        "sched_fatal::dump::{{closure}}(...)",
+        program,
         created,
         "",
         "goroutine 3 [park]:",
         created,
         "",
     ];
-    assert_eq!(shape, expected, "{}", ended.story());
+    let is_like =
+        |line: &str, end: &str| line == end || line.starts_with('\t') && line.ends_with(end);
+    let mut lines = shape.iter();
+    // The optimiser may leave some out that are called last, and no others.
+    let found = expected.iter().filter(|end| lines.clone().any(|line| is_like(line, end)));
+    let missing = expected.len() - found.inspect(|end| _ = lines.find(|l| is_like(l, end))).count();
+    assert!(missing <= if cfg!(debug_assertions) { 0 } else { 2 }, "{}", ended.story());
+    assert!(shape.len() <= expected.len(), "{}", ended.story());
 }
 
 #[test]
@@ -33,8 +51,11 @@ fn on_sigquit() {
         "SIGQUIT: quit\nPC=0x",
         " m=",
         " sigcode=",
-        "\n\ngoroutine 1 \"main\" [running]:\ncreated by testprogs/src/bin/sched_fatal.rs:",
-        "\"locked\" [park, locked to thread]:\n",
+        "\n\ngoroutine 1 \"main\" [running]:\n",
+        "\nsched_fatal::main_goroutine::main_goroutine(...)\n\t",
+        "testprogs/src/bin/sched_fatal.rs:",
+        "\ncreated by testprogs/src/bin/sched_fatal.rs:",
+        "\"locked\" [park, locked to thread]:\nsched_fatal::quit::{{closure}}(...)\n\t",
         " [park]:\ncreated by testprogs/src/bin/sched_fatal.rs:",
         " in goroutine 1\n",
     ]);

@@ -125,11 +125,35 @@ pub fn stack_bytes_needed() -> usize {
     XSAVE_BYTES.load(Relaxed) + 8192
 }
 
+unsafe extern "C" {
+    /// The address behind the trampoline.
+    #[link_name = "__gosched_trampoline_end"]
+    static TRAMPOLINE_END: u8;
+}
+
 /// Whether `pc` lies in the trampoline itself.
 #[must_use]
 pub fn is_in_trampoline(pc: usize) -> bool {
-    const TRAMPOLINE_BYTES_MAX: usize = 512;
-    pc.wrapping_sub(trampoline as *const () as usize) < TRAMPOLINE_BYTES_MAX
+    let start = trampoline as *const () as usize;
+    (start..(&raw const TRAMPOLINE_END).addr()).contains(&pc)
+}
+
+/// What the trampoline has interrupted, if code stands at `pc` in it with this frame pointer: where that
+/// goes on, and its stack and frame pointers. `read` tells the word at an address of the stack.
+pub fn before_trampoline(
+    pc: usize,
+    bp: usize,
+    mut read: impl FnMut(usize) -> Option<u64>,
+) -> Option<[usize; 3]> {
+    /// `push rbp; mov rbp, rsp`.
+    const PROLOGUE: usize = 4;
+    let start = trampoline as *const () as usize;
+    if !is_in_trampoline(pc) || pc < start + PROLOGUE {
+        return None;
+    }
+    let interrupted = read(bp.checked_add(size_of::<usize>())?)? as usize;
+    let sp = bp.checked_add(2 * size_of::<usize>() + RED_ZONE)?;
+    Some([interrupted, sp, read(bp)? as usize])
 }
 
 /// Switches EFLAGS.AC off, which the kernel leaves on for handlers: with it the CPU refuses what
@@ -168,6 +192,13 @@ impl<'a> Interrupted<'a> {
     #[must_use]
     pub fn sp(&self) -> usize {
         self.context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+    }
+
+    /// Where the code stands: program counter, stack pointer, frame pointer.
+    #[must_use]
+    pub fn position(&self) -> [usize; 3] {
+        let bp = self.context.uc_mcontext.gregs[libc::REG_RBP as usize] as usize;
+        [self.pc(), self.sp(), bp]
     }
 
     /// The signals that were blocked: those of a user's handler, if one runs.
@@ -335,6 +366,9 @@ unsafe extern "C" fn trampoline() {
         ".cfi_restore rbp",
         "ret 128",
         ".cfi_endproc",
+        ".globl __gosched_trampoline_end",
+        ".hidden __gosched_trampoline_end",
+        "__gosched_trampoline_end:",
         bytes = sym XSAVE_BYTES,
         save = sym SAVE_MASK,
         reset = sym RESET_MASK,

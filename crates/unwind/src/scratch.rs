@@ -1,0 +1,43 @@
+//! Memory for walks, made ahead: rules that were found before, and room to evaluate them.
+//!
+//! Whoever walks takes one that is free; a signal handler may find those in use that the code it has
+//! interrupted uses. Nobody waits for one.
+
+use crate::memory::Window;
+use framehop::MustNotAllocateDuringUnwind;
+use framehop::x86_64::CacheX86_64;
+use gosched_base::{Lock, LockGuard};
+
+/// Most walks at the same time that need no memory.
+const PLACES: usize = 64;
+
+/// What a walk needs besides the stack.
+pub(crate) struct Scratch {
+    pub(crate) cache: CacheX86_64<MustNotAllocateDuringUnwind>,
+    pub(crate) window: Window,
+}
+
+static POOL: [Lock<Option<Box<Scratch>>>; PLACES] = [const { Lock::new(None) }; PLACES];
+
+impl Scratch {
+    fn new() -> Box<Scratch> {
+        Box::new(Scratch { cache: CacheX86_64::new_in(), window: Window::empty() })
+    }
+}
+
+/// Makes room for `walks` walks at the same time. Allocates; not in handlers.
+pub fn reserve(walks: usize) {
+    let missing =
+        |place: &&Lock<Option<Box<Scratch>>>| place.try_lock().is_some_and(|place| place.is_none());
+    for place in POOL.iter().take(walks).filter(missing) {
+        let scratch = Scratch::new();
+        if let Some(mut place) = place.try_lock() {
+            place.get_or_insert(scratch);
+        }
+    }
+}
+
+/// One that is free. Tried only, never waited for.
+pub(crate) fn take() -> Option<LockGuard<'static, Option<Box<Scratch>>>> {
+    POOL.iter().filter_map(Lock::try_lock).find(|place| place.is_some())
+}
