@@ -9,6 +9,7 @@
 //! * I3. Once the channel is closed nobody waits.
 
 use crate::node::{Node, NodeRef, Outcome, Race};
+use crate::profile;
 use crate::queue::{Queue, Wakes};
 use crate::rt::{Critical, Lock, LockGuard, WaitReason};
 use crate::select::Token;
@@ -254,7 +255,7 @@ impl Core {
             drop(state);
             true
         };
-        match deadline {
+        profile::timed(side.reason(), || match deadline {
             None => critical.block(side.reason(), commit),
             Some(deadline) => {
                 critical.block_until(side.reason(), deadline, commit, || race.expire());
@@ -262,7 +263,7 @@ impl Core {
                     self.forget_waiter(side, me);
                 }
             }
-        }
+        });
         node.outcome()
     }
 

@@ -19,6 +19,7 @@ mod error;
 mod iter;
 mod make;
 mod node;
+mod profile;
 mod queue;
 mod receiver;
 mod rt;

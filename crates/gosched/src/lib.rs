@@ -15,6 +15,7 @@
 //! | [`signal`] | signals on a channel | Go's `os/signal` |
 //! | [`runtime`] | GOMAXPROCS and its kin | Go's `runtime` |
 //! | [`trace`] | execution traces for `go tool trace` | Go's `runtime/trace` |
+//! | `pprof` (a feature) | profiles for `go tool pprof` | Go's `runtime/pprof` |
 //! | [`Config`] | how the runtime starts | `GOSCHED=key=value,...` |
 //! | [`Alloc`] | a wrapper for global allocators other than libc's | none |
 
@@ -43,6 +44,32 @@ pub mod process {
     pub use gosched_os::process::*;
 }
 pub mod doctor;
+/// Profiles in pprof's format: where threads compute, where goroutines are, and what they wait for. Go's
+/// package `runtime/pprof`.
+///
+/// With the feature `pprof`. Nothing is noted, and nothing costs anything, before it is asked for.
+///
+/// ```
+/// use gosched::pprof::{self, Profile};
+/// use std::{env, fs};
+///
+/// let path = env::temp_dir().join(format!("doc-{}.pprof", std::process::id()));
+/// pprof::start_cpu_profile(fs::File::create(&path)?)?;
+/// gosched::run(|| {
+///     pprof::with_labels(&[("request", "42")], || {
+///         let mut goroutines = Vec::new();
+///         Profile::Goroutine.write_to(&mut goroutines, 1).unwrap();
+///         assert!(goroutines.starts_with(b"goroutine profile: total 1"));
+///     });
+/// });
+/// pprof::stop_cpu_profile()?; // and then: go tool pprof -top FILE
+/// # fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(feature = "pprof")]
+pub mod pprof {
+    pub use gosched_pprof::*;
+}
 pub mod runtime;
 /// Signals, as messages on a channel. Go's `os/signal`.
 pub mod signal {

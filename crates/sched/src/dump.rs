@@ -119,7 +119,7 @@ pub fn dump_groups(out: &mut impl Write) -> fmt::Result {
 }
 
 /// What it does, in a word.
-fn words(g: GRef, status: Status) -> &'static str {
+pub(crate) fn words(g: GRef, status: Status) -> &'static str {
     if status == Status::Waiting { g.reason().as_str() } else { status.as_str() }
 }
 

@@ -10,7 +10,7 @@ use crate::plant::Place;
 use crate::processor::Processor;
 use crate::task::{AbortOnUnwind, Ended, TaskHeader};
 use crate::wait::Waiter;
-use crate::{idle, locked, panic, park, plant, switch, threads, trace, transition, warm};
+use crate::{idle, labels, locked, panic, park, plant, switch, threads, trace, transition, warm};
 use gosched_base::rt_abort;
 use gosched_fiber::stack::Class;
 use gosched_fiber::{Fiber, host};
@@ -59,6 +59,7 @@ fn run_function(g: GRef) {
     if ended == Ended::Panicked {
         panic::count();
     }
+    labels::forget(g);
     // SAFETY: run just now, and not completed yet.
     unsafe { TaskHeader::drop_if_detached(task) };
     if g.shares_tls.get() {

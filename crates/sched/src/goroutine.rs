@@ -326,12 +326,14 @@ impl GRef {
 
     /// Where its code stands if it does not run. Anybody may ask; only its owner of the moment can
     /// rely on the answer.
+    #[cfg(feature = "frames")]
     pub(crate) fn position(self) -> [usize; 3] {
         // SAFETY: descriptors are never freed.
         unsafe { arch::peek(self.context.get()) }
     }
 
     /// As [`has_started`](GRef::has_started), for anybody: a hint.
+    #[cfg(feature = "frames")]
     pub(crate) fn seems_started(self) -> bool {
         // SAFETY: descriptors are never freed; a pointer, which is read as a whole.
         unsafe { self.fiber.as_ptr().read_volatile() }.is_some()

@@ -40,6 +40,7 @@ mod idle;
 mod interpose;
 mod interrupt;
 mod jumps;
+mod labels;
 mod last_spare;
 mod libc_threads;
 mod limiter;
@@ -57,6 +58,9 @@ mod park;
 mod plant;
 mod preempt;
 mod processor;
+#[cfg(feature = "frames")]
+#[doc(hidden)]
+pub mod profile;
 mod quit;
 mod reason;
 mod report;
@@ -73,6 +77,7 @@ mod timer;
 mod trace;
 mod transition;
 mod wait;
+mod wait_hook;
 mod warm;
 mod world;
 mod yields;
@@ -100,6 +105,7 @@ pub use history::check_history;
 #[doc(hidden)]
 pub use history::{Broken, Summary};
 pub use hosted::hosted;
+pub use labels::{Labels, labels, with_labels};
 pub use limiter::Limiter;
 pub use locked::{lock_os_thread, unlock_os_thread};
 pub use main_goroutine::{run, run_main};
@@ -119,6 +125,9 @@ pub use trace::{
     log as trace_log, start as start_trace, stop as stop_trace,
 };
 pub use wait::{Waiter, block, block_until, park, park_until};
+pub use wait_hook::{WaitEvent, WaitSide, set_wait_hook};
+#[doc(hidden)]
+pub use wait_hook::{is_wait_hooked, tell_wait};
 #[doc(hidden)]
 pub use world::pause_world;
 pub use world::{WorldStops, world_stops};

@@ -9,15 +9,16 @@
 //! R3 read the number again; if it is the same, the name is that goroutine's.
 
 use crate::goroutine::{GRef, GoroutineId};
+use crate::labels::Labels;
 use crate::slab;
 use std::sync::atomic::{
-    AtomicU64,
+    AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 
 /// Longer names are cut in dumps.
-const BYTES_MAX: usize = 120;
+const BYTES_MAX: usize = 112;
 const WORDS: usize = BYTES_MAX / 8;
 
 /// Where a goroutine's name lies.
@@ -26,6 +27,8 @@ pub(crate) struct Place {
     words: [AtomicU64; WORDS],
     /// What the trace says of the goroutine. Written by: its owner of the moment.
     pub(crate) traced: AtomicU64,
+    /// Its labels; see `labels`.
+    pub(crate) labels: AtomicPtr<Labels>,
 }
 
 /// A copy of a name.

@@ -6,7 +6,7 @@ use crate::machine::Inside;
 use crate::plant::{Place, Wake};
 use crate::scheduler::SCHEDULER;
 use crate::task::{JoinHandle, NewTask};
-use crate::{forked, idle, names, near, park, plant, start, transition};
+use crate::{forked, idle, labels, names, near, park, plant, start, transition};
 use gosched_fiber::stack::Class;
 
 use std::fmt;
@@ -81,6 +81,7 @@ pub unsafe fn spawn<F: FnOnce() -> T, T>(
         g.shares_tls.set(options.shares_tls || config.shares_tls);
         g.task.set(Some(task.header));
         g.permit.clear();
+        labels::inherit(g);
     };
     let home = options.node.and_then(near::home);
     let (g, id) = match Inside::enter() {

@@ -1,50 +1,37 @@
-//! Where waits for locks tell profiles how long they lasted.
-//!
-//! One hook for all: a block profile takes what the waiters say, a mutex profile what those say who
-//! let go of a lock that others waited for. Without a hook it is one relaxed load in a wait, and
-//! nothing where nobody waits.
+//! Waits for locks tell profiles how long they lasted: the scheduler's hook, which channels use too.
 
 use crate::rt::WaitReason;
-use std::sync::atomic::{
-    AtomicPtr,
-    Ordering::{Acquire, Relaxed, Release},
-};
+#[cfg(not(loom))]
+pub(crate) use gosched_sched::is_wait_hooked as is_on;
+#[cfg(not(loom))]
+use gosched_sched::tell_wait as tell;
+#[cfg(not(loom))]
+pub use gosched_sched::{WaitEvent, WaitSide, set_wait_hook};
+#[cfg(loom)]
+pub(crate) use without::is_on;
+#[cfg(loom)]
+use without::{WaitEvent, WaitSide, tell};
 
-/// What a profile is told. The caller of the hook is the one whose stack it is charged to.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(loom, allow(dead_code, reason = "models have no profiles"))]
-pub struct WaitEvent {
-    /// What was waited for.
-    pub reason: WaitReason,
-    /// How long, in nanoseconds.
-    pub ns: u64,
-    /// Who says so.
-    pub side: WaitSide,
-}
+/// Models have no profiles.
+#[cfg(loom)]
+#[allow(dead_code, reason = "nobody looks")]
+mod without {
+    pub(super) struct WaitEvent {
+        pub(super) reason: super::WaitReason,
+        pub(super) ns: u64,
+        pub(super) side: WaitSide,
+    }
 
-/// Who tells a profile of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitSide {
-    /// The one who waited, at its end. Go's block profile.
-    Waiter,
-    /// The one who let go of the lock: how long all have waited until then. Go's mutex profile.
-    Releaser,
-}
+    pub(super) enum WaitSide {
+        Waiter,
+        Releaser,
+    }
 
-static HOOK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+    pub(super) fn tell(_: WaitEvent) {}
 
-/// Sets the hook, or takes it away. It is called outside the runtime and may allocate.
-pub fn set_wait_hook(hook: Option<fn(&WaitEvent)>) {
-    let hook = hook.map_or(std::ptr::null_mut(), |hook| hook as *mut ());
-    // ORDERING: Release pairs with `tell`.
-    HOOK.store(hook, Release);
-}
-
-/// Whether anybody asks.
-#[inline]
-pub(crate) fn is_on() -> bool {
-    // ORDERING: Relaxed; a hint, `tell` looks again.
-    !HOOK.load(Relaxed).is_null()
+    pub(crate) fn is_on() -> bool {
+        false
+    }
 }
 
 #[cold]
@@ -57,16 +44,5 @@ pub(crate) fn waited(reason: WaitReason, ns: u64) {
 pub(crate) fn released(reason: WaitReason, ns: Option<u64>) {
     if let Some(ns) = ns {
         tell(WaitEvent { reason, ns, side: WaitSide::Releaser });
-    }
-}
-
-#[cold]
-fn tell(event: WaitEvent) {
-    // ORDERING: Acquire pairs with `set_wait_hook`.
-    let hook = HOOK.load(Acquire);
-    if !hook.is_null() {
-        // SAFETY: only `set_wait_hook` stores here, functions of this type.
-        let hook = unsafe { std::mem::transmute::<*mut (), fn(&WaitEvent)>(hook) };
-        hook(&event);
     }
 }

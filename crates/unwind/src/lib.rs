@@ -19,7 +19,7 @@ mod walk;
 
 pub use modules::{Mapping, is_prepared, mappings, prepare};
 pub use scratch::reserve;
-pub use walk::{FRAMES_MAX, Frames, Registers, here, walk};
+pub use walk::{FRAMES_MAX, Frames, Registers, here, walk, walk_apart};
 
 #[cfg(test)]
 mod tests;

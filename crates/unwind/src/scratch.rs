@@ -7,6 +7,7 @@ use crate::memory::Window;
 use framehop::MustNotAllocateDuringUnwind;
 use framehop::x86_64::CacheX86_64;
 use gosched_base::{Lock, LockGuard};
+use gosched_fiber::stack::{self, Class, Stack};
 
 /// Most walks at the same time that need no memory.
 const PLACES: usize = 64;
@@ -15,13 +16,20 @@ const PLACES: usize = 64;
 pub(crate) struct Scratch {
     pub(crate) cache: CacheX86_64<MustNotAllocateDuringUnwind>,
     pub(crate) window: Window,
+    /// For who has little of its own.
+    pub(crate) stack: Option<Stack>,
 }
+
+/// What a walk needs, and some more.
+const STACK_BYTES: usize = 64 << 10;
 
 static POOL: [Lock<Option<Box<Scratch>>>; PLACES] = [const { Lock::new(None) }; PLACES];
 
 impl Scratch {
     fn new() -> Box<Scratch> {
-        Box::new(Scratch { cache: CacheX86_64::new_in(), window: Window::empty() })
+        let class = Class::for_bytes(STACK_BYTES);
+        let stack = class.and_then(|class| stack::alloc(class).ok());
+        Box::new(Scratch { cache: CacheX86_64::new_in(), window: Window::empty(), stack })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::scratch::{self, Scratch};
 use framehop::x86_64::UnwindRegsX86_64;
 use framehop::{FrameAddress, Unwinder};
 use gosched_fiber::arch::preempt;
+use gosched_fiber::stack;
 use std::arch::asm;
 
 /// More frames than that are left out. Go's default for profiles.
@@ -87,6 +88,21 @@ pub fn walk(registers: Registers, frames: &mut Frames) -> bool {
     let Some(scratch) = scratch.as_mut() else { return false };
     walk_with(&table.unwinder, scratch, registers, frames);
     true
+}
+
+/// As [`walk()`], on a stack of its own: a handler on a thread that others made may have little.
+pub fn walk_apart(registers: Registers, frames: &mut Frames) -> bool {
+    (frames.count, frames.is_cut) = (0, false);
+    if let Some((table, mut place)) = modules::table().zip(scratch::take())
+        && let Some(scratch) = place.as_mut()
+        && let Some(mut stack) = scratch.stack.take()
+    {
+        stack::call_on(&mut stack, || walk_with(&table.unwinder, scratch, registers, frames));
+        scratch.stack = Some(stack);
+        return true;
+    }
+    frames.push(FrameAddress::from_instruction_pointer(registers.pc as u64));
+    false
 }
 
 /// The caller's own frames, the caller first.

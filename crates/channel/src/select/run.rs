@@ -18,6 +18,7 @@ use super::{SelectedOperation, Token};
 use crate::clock::wait_for_nobody;
 use crate::core::{Patience, State};
 use crate::node::{NodeRef, Outcome, Race};
+use crate::profile;
 use crate::queue::Queue;
 use crate::rt::{Critical, WaitReason, random};
 use std::time::Instant;
@@ -78,7 +79,7 @@ pub(super) fn run(
             unlock_all(cases);
             return ready;
         }
-        match wait(critical, cases, patience, goal) {
+        match profile::timed(WaitReason::Select, || wait(critical, cases, patience, goal)) {
             Wait::Chosen(place, token) => return Some((place, token)),
             Wait::LookAgain => {}
             Wait::Over => patience = Patience::None,
