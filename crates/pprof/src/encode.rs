@@ -4,7 +4,8 @@ use crate::{proto, text};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gosched_sched::Labels;
-use gosched_unwind::symbols::{self, Symbol};
+use gosched_sched::profile::symbols_at;
+use gosched_unwind::symbols::Symbol;
 use prost::Message;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -106,7 +107,7 @@ impl Encoder {
         if let Some(id) = self.locations.get(&key) {
             return *id;
         }
-        let symbols = symbols::with(|names| names.at(pc));
+        let symbols = symbols_at(pc);
         let symbols = if is_operation { text::operation(&symbols) } else { &symbols };
         let lines = symbols.iter().map(|Symbol { function, file, line, .. }| proto::Line {
             function_id: self.function(function, file),

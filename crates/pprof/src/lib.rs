@@ -22,3 +22,6 @@ pub use gosched_sched::Labels;
 pub use label::{labels, with_labels};
 pub use profiles::Profile;
 pub use waits::{set_block_profile_rate, set_mutex_profile_fraction};
+
+#[cfg(test)]
+mod tests;

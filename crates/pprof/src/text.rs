@@ -1,11 +1,8 @@
 //! Go's text forms of profiles.
 
-use gosched_unwind::symbols::{self, Symbol, Symbols};
+use gosched_sched::profile::symbols_at;
+use gosched_unwind::symbols::Symbol;
 use std::io::{self, Write};
-
-fn names(pc: usize) -> Symbols {
-    symbols::with(|names| names.at(pc))
-}
 
 /// Whether a function is one of those in which a wait ends, or by which it tells of itself.
 fn is_inner(symbol: &Symbol) -> bool {
@@ -23,7 +20,7 @@ fn is_inner(symbol: &Symbol) -> bool {
 /// The frames of `pcs` without the innermost ones that are the runtime's or this crate's: the first one is
 /// the operation that waits.
 pub(crate) fn without_runtime(pcs: &[usize]) -> &[usize] {
-    let inner = pcs.iter().take_while(|pc| names(**pc).iter().all(is_inner)).count();
+    let inner = pcs.iter().take_while(|pc| symbols_at(**pc).iter().all(is_inner)).count();
     if inner == pcs.len() { pcs } else { &pcs[inner..] }
 }
 
@@ -43,7 +40,7 @@ pub(crate) fn addresses(out: &mut impl Write, pcs: &[usize]) -> io::Result<()> {
 /// Writes a line for each function, and an empty one.
 pub(crate) fn frames(out: &mut impl Write, pcs: &[usize]) -> io::Result<()> {
     for pc in pcs {
-        for symbol in names(*pc).iter() {
+        for symbol in symbols_at(*pc).iter() {
             let (function, file, line) = (&symbol.function, &symbol.file, symbol.line);
             let (at, offset) = (pc.wrapping_sub(1), symbol.offset);
             writeln!(out, "#\t{at:#x}\t{function}+{offset:#x}\t{file}:{line}")?;

@@ -93,7 +93,7 @@ fn note(event: &WaitEvent) {
 }
 
 /// For how many such waits one stands: a short one is noted the more rarely the shorter it is.
-fn block_weight(ns: u64, rate: u64) -> Option<f64> {
+pub(crate) fn block_weight(ns: u64, rate: u64) -> Option<f64> {
     match rate {
         0 => None,
         _ if ns >= rate => Some(1.0),
@@ -102,7 +102,7 @@ fn block_weight(ns: u64, rate: u64) -> Option<f64> {
     }
 }
 
-fn mutex_weight(fraction: u64) -> Option<f64> {
+pub(crate) fn mutex_weight(fraction: u64) -> Option<f64> {
     (fraction > 0 && random().is_multiple_of(fraction)).then_some(fraction as f64)
 }
 

@@ -7,10 +7,12 @@
 //! Names need memory, files and a lock. They are for dumps that a program asks for, and for the thread
 //! that writes the last one (see `fatal`).
 
+use crate::blocking::blocking;
 use crate::current::current;
 use crate::goroutine::GRef;
+use crate::no_preempt::NoPreempt;
 use gosched_protocol::Status;
-use gosched_unwind::symbols::{self, Symbol};
+use gosched_unwind::symbols::{self, Symbol, Symbols};
 use gosched_unwind::{Frames, Registers};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -118,8 +120,19 @@ pub(crate) fn write(
     }
 }
 
+/// The functions at an address. Outside the runtime.
+///
+/// Reading them may take long, under a lock and on a stack that is made for it. So it is a call that lets
+/// others run, and nobody stops it.
+pub(crate) fn symbols_at(pc: usize) -> Symbols {
+    blocking(|| {
+        let _whole = NoPreempt::new();
+        symbols::with(|names| names.at(pc))
+    })
+}
+
 fn text(pc: usize) -> Box<str> {
-    let symbols = symbols::with(|names| names.at(pc));
+    let symbols = symbols_at(pc);
     let mut text = String::new();
     for Symbol { function, file, line, offset } in symbols.iter().filter(|s| !is_runtime(s)) {
         let file = if file.is_empty() { "?" } else { file };

@@ -6,6 +6,7 @@ use crate::scheduler::SCHEDULER;
 use crate::{dump, slab, start};
 use gosched_protocol::Status;
 use gosched_unwind::Frames;
+use gosched_unwind::symbols::Symbols;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -49,6 +50,13 @@ pub fn each_goroutine(mut f: impl FnMut(&Seen<'_>)) {
             labels: labels::of(g),
         });
     });
+}
+
+/// The functions at an address, as in [`Frames`]: a return address. Outside the runtime; it may take long,
+/// while others run.
+#[must_use]
+pub fn symbols_at(pc: usize) -> Symbols {
+    frames::symbols_at(pc)
 }
 
 /// What a signal handler notes of the code that it has interrupted.

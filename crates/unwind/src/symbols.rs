@@ -1,7 +1,7 @@
 //! Names of addresses: functions, files and lines, inlined calls included.
 //!
 //! Reads the files that are loaded, each when it is first asked about, and keeps what it found. Takes a
-//! lock and allocates: for user code, not for handlers.
+//! lock and allocates: for user code, not for handlers. A goroutine must not be stopped meanwhile.
 
 use crate::modules::{self, Mapping};
 use addr2line::Loader;

@@ -5,24 +5,25 @@ use crate::programs::TraceFile;
 use std::process::{Command, Output};
 use std::{env, ffi::OsString};
 
-/// The command `go` that `GOSCHED_TEST_GO` names, else the one in the search path; `None` says so.
-fn go() -> Option<OsString> {
+/// The command `go` that `GOSCHED_TEST_GO` names, else the one in the search path, if it has this tool,
+/// whose help names this option; `None` says so.
+pub(crate) fn go(tool: &str, option: &str) -> Option<OsString> {
     let go = env::var_os("GOSCHED_TEST_GO").unwrap_or_else(|| "go".into());
-    let help = Command::new(&go).args(["tool", "trace", "-h"]).output();
-    let is_there = help.is_ok_and(|help| text(&help).contains("-pprof"));
+    let help = Command::new(&go).args(["tool", tool, "-h"]).output();
+    let is_there = help.is_ok_and(|help| text(&help).contains(option));
     if !is_there {
-        println!("SKIPPED: {go:?} has no `tool trace`");
+        println!("SKIPPED: {go:?} has no `tool {tool}`");
     }
     is_there.then_some(go)
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
 #[track_caller]
-fn tool(go: &OsString, args: &[&str]) -> Output {
-    let output = Command::new(go).args(["tool", "trace"]).args(args).output().expect("it runs");
+pub(crate) fn tool(go: &OsString, tool: &str, args: &[&str]) -> Output {
+    let output = Command::new(go).args(["tool", tool]).args(args).output().expect("it runs");
     let end = text(&output);
     let end = &end[end.ceil_char_boundary(end.len().saturating_sub(2000))..];
     assert!(output.status.success(), "{args:?}: {end}");
@@ -31,10 +32,10 @@ fn tool(go: &OsString, args: &[&str]) -> Output {
 
 #[test]
 fn go_opens_a_busy_program() {
-    let Some(go) = go() else { return };
+    let Some(go) = go("trace", "-pprof") else { return };
     let file = TraceFile::new("go");
     Child::new("trace_busy", &[file.path(), "3", "5"]).procs(2).run().expect_code(0);
-    let parsed = text(&tool(&go, &["-d=parsed", file.path()]));
+    let parsed = text(&tool(&go, "trace", &["-d=parsed", file.path()]));
     for words in [
         "stop-the-world (GOMAXPROCS)",
         "Running->Syscall",
@@ -49,10 +50,10 @@ fn go_opens_a_busy_program() {
     ] {
         assert!(parsed.contains(words), "{words}");
     }
-    let wire = text(&tool(&go, &["-d=wire", file.path()]));
+    let wire = text(&tool(&go, "trace", &["-d=wire", file.path()]));
     assert!(wire.contains("UserRegionBegin"));
     for profile in ["sched", "sync", "syscall", "net"] {
-        let profile = tool(&go, &[&format!("-pprof={profile}"), file.path()]);
+        let profile = tool(&go, "trace", &[&format!("-pprof={profile}"), file.path()]);
         assert!(profile.stdout.len() > 100, "{}", text(&profile));
     }
 }

@@ -1,5 +1,5 @@
-//! Execution traces: what programs write is checked by Go's rules of order, with our own checker
-//! always, and with Go's tools where they are installed.
+//! Execution traces and profiles: what programs write is checked by Go's rules of order, with our own
+//! checker always, and with Go's tools where they are installed.
 //!
 //! No test asserts how long anything takes.
 
@@ -9,6 +9,7 @@ mod child;
 
 mod errors;
 mod go_tools;
+mod profiles;
 mod programs;
 mod recorder;
 
