@@ -160,7 +160,8 @@ pub fn poll_driver() -> &'static str {
 }
 
 /// What goroutines do, one paragraph for all that do the same and were spawned at the same place, the
-/// many first. For finding those that nobody wakes any more; [`dump`] has each by itself.
+/// many first, with the frames of one of them. For finding those that nobody wakes any more; [`dump`] has
+/// each by itself.
 ///
 /// No counterpart in Go, whose goroutine profile groups by stack.
 ///
@@ -180,7 +181,19 @@ pub fn dump_groups(out: &mut impl Write) -> std::fmt::Result {
     gosched_sched::dump_groups(out)
 }
 
-/// What every goroutine does, in Go's form, one paragraph each.
+/// What every goroutine does, in Go's form, one paragraph each: its state, its frames, where it was
+/// spawned.
+///
+/// ```text
+/// goroutine 7 "name" [chan receive, 2 minutes] {request: 42}:
+/// app::worker(...)
+///     src/main.rs:33 +0x2f
+/// created by src/main.rs:12:5 in goroutine 1
+/// ```
+///
+/// Go's `runtime.Stack(buf, true)`. Frames need the feature `frames`, which is on by default; those of the
+/// runtime are left out, and a goroutine that runs on another thread says so instead. Nobody is stopped
+/// for it.
 ///
 /// ```
 /// let mut text = String::new();

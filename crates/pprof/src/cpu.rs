@@ -49,8 +49,11 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 struct Collected {
     begun: SystemTime,
     period: Duration,
-    stacks: HashMap<(Box<[usize]>, Option<Arc<Labels>>), u64>,
+    stacks: HashMap<Key, u64>,
 }
+
+/// A stack, and whose it was.
+type Key = (Box<[usize]>, Option<Arc<Labels>>);
 
 /// As [`start_cpu_profile_at`], 100 times in each second of CPU time. Go's `pprof.StartCPUProfile`.
 ///

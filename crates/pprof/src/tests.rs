@@ -152,6 +152,9 @@ fn goroutines_with_labels_of_their_spawners() {
     Profile::Goroutine.write_to(&mut text, 1).expect("it is written");
     let text = String::from_utf8(text).expect("text");
     assert!(text.contains("\n# labels: {\"a\":\"1\", \"b\":\"3\"}\n#\t0x"), "{text}");
+    let mut dump = String::new();
+    gosched_sched::dump(&mut dump).expect("a String takes everything");
+    assert!(dump.contains("[park] {a: 1, b: 3}:\ngosched_pprof::tests::parks(...)\n"), "{dump}");
     parked.thread().unpark();
     parked.join().expect("it returns");
 }
@@ -180,7 +183,7 @@ fn labels_outlive_who_looks_at_them() {
                 .collect();
             Profile::Goroutine.write_to(&mut io::sink(), 1).expect("it is written");
             let inner = many.into_iter().map(|one| one.join().expect("it returns"));
-            inner.map(|one| one.join().expect("it returns")).count() as u64
+            inner.map(|one| u64::from(one.join().is_ok())).sum::<u64>()
         })
         .sum();
     assert_eq!(ended, 2000);
@@ -222,4 +225,53 @@ fn a_file_says_what_was_put_in() {
     let line = profile.locations[second[0] as usize - 1].lines[0];
     let function = profile.functions[line.function_id as usize - 1];
     assert_eq!((line.line, &*profile.strings[function.file as usize]), (7, "src/a.rs"));
+}
+
+/// Dumps until a goroutine's paragraph has both.
+fn dump_until(state: &str, function: &str) {
+    let frame = format!("\ngosched_pprof::tests::{function}(...)\n");
+    loop {
+        let mut dump = String::new();
+        gosched_sched::dump(&mut dump).expect("a String takes everything");
+        let is_it = |part: &str| part.contains(state) && part.contains(&frame);
+        if dump.split("\n\n").any(is_it) {
+            return;
+        }
+    }
+}
+
+#[inline(never)]
+fn spins(stop: &AtomicBool) -> u64 {
+    hot(stop) | 1
+}
+
+#[inline(never)]
+fn spins_frozen(stop: &AtomicBool) -> u64 {
+    hot(stop) | 1
+}
+
+#[inline(never)]
+fn reads(file: &mut io::PipeReader) -> usize {
+    gosched_sched::blocking(|| file.read(&mut [0])).expect("it can be read") + 1
+}
+
+/// Wherever their registers were left: by the trampoline, by a handler that sleeps, by a declared call.
+#[test]
+fn frames_of_those_that_do_not_wait() {
+    start();
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let (mut reader, writer) = io::pipe().expect("a pipe");
+    let reading = go(move || reads(&mut reader));
+    dump_until("[syscall", "reads");
+    drop(writer);
+    assert_eq!(reading.join().expect("it returns"), 1);
+    let spinning: Vec<_> = (0..4).map(|_| go(|| spins(&STOP))).collect();
+    let options = SpawnOptions { shares_tls: true, ..SpawnOptions::default() };
+    // SAFETY: it waits for nothing.
+    let frozen = unsafe { spawn(|| spins_frozen(&STOP), options, Location::caller()) };
+    dump_until("[runnable]", "spins");
+    dump_until("[runnable, locked to thread]", "spins_frozen");
+    STOP.store(true, Relaxed);
+    assert!(spinning.into_iter().all(|one| one.join().is_ok()));
+    assert!(frozen.expect("a goroutine").join().is_ok());
 }

@@ -13,7 +13,7 @@ use std::fmt::{self, Write};
 /// Writes one paragraph for each goroutine:
 ///
 /// ```text
-/// goroutine 7 "name" [chan receive, 2 minutes]:
+/// goroutine 7 "name" [chan receive, 2 minutes] {request: 42}:
 /// app::worker(...)
 ///     src/main.rs:33 +0x2f
 /// created by src/main.rs:12:5 in goroutine 1
@@ -147,6 +147,11 @@ impl Part {
         }
         if !is_headed {
             write_head(out, g, status)?;
+            let labels = names.as_ref().and_then(|names| names.labels(g));
+            if let Some(labels) = labels.filter(|labels| !labels.is_empty()) {
+                write!(out, " {labels}")?;
+            }
+            writeln!(out, ":")?;
         }
         if let Some(names) = names {
             frames::write(out, g, at, names)?;
@@ -172,7 +177,7 @@ fn write_head(out: &mut impl Write, g: GRef, status: Status) -> fmt::Result {
     if g.locked_to().is_some() {
         write!(out, ", locked to thread")?;
     }
-    writeln!(out, "]:")
+    write!(out, "]")
 }
 
 /// Where `g` was spawned, and by whom.

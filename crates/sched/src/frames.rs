@@ -10,12 +10,14 @@
 use crate::blocking::blocking;
 use crate::current::current;
 use crate::goroutine::GRef;
+use crate::labels::{self, Labels};
 use crate::no_preempt::NoPreempt;
 use gosched_protocol::Status;
 use gosched_unwind::symbols::{self, Symbol, Symbols};
 use gosched_unwind::{Frames, Registers};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 /// So many looks at a goroutine that goes on again and again.
 const LOOKS: usize = 8;
@@ -85,6 +87,11 @@ impl Names {
     pub(crate) fn known() -> Names {
         prepare();
         Names { texts: Some(HashMap::new()) }
+    }
+
+    /// The labels of a goroutine, which need a lock as names do.
+    pub(crate) fn labels(&self, g: GRef) -> Option<Arc<Labels>> {
+        self.texts.as_ref().and_then(|_| labels::of(g))
     }
 
     fn write(&mut self, out: &mut impl Write, pc: usize) -> fmt::Result {

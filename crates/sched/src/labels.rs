@@ -172,7 +172,6 @@ fn forget_now(g: GRef) {
 }
 
 /// Those of any goroutine. Outside the runtime.
-#[cfg(feature = "frames")]
 pub(crate) fn of(g: GRef) -> Option<Arc<Labels>> {
     // ORDERING: Relaxed; who has just begun may be missed.
     if !ARE_USED.load(Relaxed) {

@@ -109,16 +109,16 @@ fn garbage_gives_frames_or_none() {
         state
     };
     let mut anything = || match random() % 6 {
-        0 => limit - 4096 + random() % (top - limit + 8192) & !7,
+        0 => (limit - 4096 + random() % (top - limit + 8192)) & !7,
         1 => code.wrapping_add(random() % (1 << 20)).wrapping_sub(1 << 19),
         2 => random() % 4096,
         3 => usize::MAX - random() % 64,
-        4 => (&raw const words).addr() + random() % 8192 & !7,
+        4 => ((&raw const words).addr() + random() % 8192) & !7,
         _ => random(),
     };
     for at in 0..words {
         // SAFETY: a word of the stack, which nobody uses.
-        unsafe { (limit as *mut usize).add(at).write(anything()) };
+        unsafe { (limit as *mut usize).wrapping_add(at).write(anything()) };
     }
     let mut frames = Frames::new();
     let mut long = 0;

@@ -1,19 +1,26 @@
 //! No frames: this was built without the feature.
 
 use crate::goroutine::GRef;
+use crate::labels::{self, Labels};
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 pub(crate) fn prepare() {}
 
-pub(crate) struct Names;
+/// Whether locks may be taken.
+pub(crate) struct Names(bool);
 
 impl Names {
     pub(crate) fn unknown() -> Names {
-        Names
+        Names(false)
     }
 
     pub(crate) fn known() -> Names {
-        Names
+        Names(true)
+    }
+
+    pub(crate) fn labels(&self, g: GRef) -> Option<Arc<Labels>> {
+        self.0.then(|| labels::of(g)).flatten()
     }
 }
 
