@@ -5,7 +5,7 @@ use crate::child::{Child, Ended};
 const FATAL: &str = "sched_fatal";
 const SOURCE: &str = "testprogs/src/bin/sched_fatal.rs";
 
-/// The report, with the places of the source left out.
+/// The report, with frames and the places of the source left out.
 #[track_caller]
 fn expect_report(ended: &Ended, paragraphs: &[&str]) {
     ended.expect_code(2).expect_out("");
@@ -13,7 +13,13 @@ fn expect_report(ended: &Ended, paragraphs: &[&str]) {
     let story = ended.story();
     assert_eq!(lines.next(), Some("fatal error: all goroutines are asleep - deadlock!"), "{story}");
     assert_eq!(lines.next(), Some(""), "{story}");
-    let rest: Vec<_> = lines.map(without_place).collect();
+    let rest: Vec<_> = lines.collect();
+    let is_frame = |i: usize| {
+        let is_place = |i: usize| rest.get(i).is_some_and(|line| line.starts_with('\t'));
+        is_place(i) || is_place(i + 1)
+    };
+    let rest: Vec<_> =
+        (0..rest.len()).filter(|i| !is_frame(*i)).map(|i| without_place(rest[i])).collect();
     let expected: Vec<_> = paragraphs.iter().flat_map(|text| text.lines().chain([""])).collect();
     assert_eq!(rest, expected, "{story}");
 }
@@ -32,6 +38,7 @@ fn main_parks() {
     for procs in [1, 2, 8] {
         let ended = Child::new(FATAL, &["parks"]).procs(procs).run();
         expect_report(&ended, &["goroutine 1 \"main\" [park]:\ncreated by FILE"]);
+        assert!(ended.err().contains("\nsched_fatal::main_goroutine"), "{}", ended.story());
     }
 }
 
