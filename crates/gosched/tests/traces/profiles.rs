@@ -56,7 +56,7 @@ fn name_what_the_program_does() {
     let goroutines =
         ["goroutine profile: total 3\n", "pprof_busy::park_here+0x", "{\"work\":\"none\"}"];
     expect(&folder.read("goroutine.1"), &goroutines);
-    expect(&folder.read("goroutine.2"), &["[park]:\npprof_busy::park_here(...)\n\t"]);
+    expect(&folder.read("goroutine.2"), &["[park] {work: none}:\npprof_busy::park_here(...)\n\t"]);
     expect(&folder.read("threadcreate.1"), &["threadcreate profile: total "]);
     match crate::go_tools::go("pprof", "-top") {
         Some(go) => go_finds_the_same(&go, &folder, &receives, &contends),
