@@ -97,6 +97,7 @@ pub(crate) fn attend(inside: Inside) -> Inside {
     let must_yield = p.take_yield_asked();
     // ORDERING: Relaxed; what comes with the other bits is looked at by the scheduler.
     if p.attention.load(Relaxed) & (STOP | URGENT) != 0 {
+        p.counters.asked_yields.add();
         inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_ring_front(inside);
     }
@@ -104,6 +105,7 @@ pub(crate) fn attend(inside: Inside) -> Inside {
         if let Some(g) = inside.machine().current() {
             g.end_slice();
         }
+        p.counters.asked_yields.add();
         inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_global_queue(inside);
     }

@@ -3,6 +3,7 @@
 //! There is no garbage to trace in Rust; what a cycle of Go's collector does besides is done here.
 //! Cycles that nobody asked for are `background`'s.
 
+use crate::critical::Critical;
 use crate::scheduler::SCHEDULER;
 use crate::{blocking, contention, idle, start, trace, world};
 use gosched_fiber::{pool, stack};
@@ -116,10 +117,16 @@ pub fn memory_stats() -> MemoryStats {
     let stats = stack::stats();
     MemoryStats {
         stacks: stats.live,
-        idle_stacks: pool::idle_count(),
+        idle_stacks: idle_stacks(),
         stacks_given_back: pool::given_back(),
         reserved_bytes: stats.reserved_bytes,
         collections: SCHEDULER.counts.collections.get(),
         background_collections: SCHEDULER.counts.background_collections.get(),
     }
+}
+
+/// Counted inside the runtime, where a goroutine can't be stopped: it takes locks.
+fn idle_stacks() -> usize {
+    let _critical = Critical::enter();
+    pool::idle_count()
 }

@@ -39,11 +39,26 @@ macro_rules! counters {
             $(pub(crate) $name: Count,)+
         }
 
+        /// What one processor has counted since the start.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct ProcessorCounters {
+            $($(#[$doc])* pub $name: u64,)+
+        }
+
+        impl PerProcessor {
+            pub(crate) fn read(&self) -> ProcessorCounters {
+                ProcessorCounters { $($name: self.$name.get(),)+ }
+            }
+        }
+
         /// Sums over all processors since the start.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counters {
             $($(#[$doc])* pub $name: u64,)+
+            /// Goroutines made by plain threads, and by timers that these looked after.
+            pub created_outside: u64,
             /// Processors taken from machines in declared blocking calls.
             pub declared_hand_offs: u64,
             /// Times that a machine came back from such a call and ran without a processor, until it
@@ -79,6 +94,7 @@ macro_rules! counters {
             for p in SCHEDULER.all_processors() {
                 $(sum.$name += p.counters.$name.get();)+
             }
+            sum.created_outside = SCHEDULER.created_outside();
             sum.declared_hand_offs = SCHEDULER.counts.declared_hand_offs.get();
             sum.runs_without_processor = SCHEDULER.counts.runs_without_processor.get();
             sum.undeclared_hand_offs = SCHEDULER.counts.undeclared_hand_offs.get();
@@ -126,7 +142,7 @@ impl Global {
 }
 
 counters! {
-    /// Goroutines made.
+    /// Goroutines made by goroutines and their timers.
     created,
     /// Goroutines ended.
     ended,
@@ -148,4 +164,6 @@ counters! {
     fiber_waits,
     /// Timers fired.
     timers,
+    /// Goroutines that made room at a runtime operation or safepoint because they were asked to.
+    asked_yields,
 }

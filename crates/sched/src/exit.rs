@@ -50,7 +50,7 @@ fn enter() -> Inside {
 #[inline]
 fn run_function(g: GRef) {
     let Some(task) = g.task.get() else { rt_abort!("goroutine {} has no function", g.id()) };
-    if let Some(fiber) = g.fiber.get().filter(|_| !g.shares_tls.get()) {
+    if let Some(fiber) = g.fiber.get().filter(|_| !g.shares_tls()) {
         // SAFETY: this runs on the fiber, and nobody has since it was made or renewed.
         unsafe { fiber.begin() };
     }
@@ -62,7 +62,7 @@ fn run_function(g: GRef) {
     labels::forget(g);
     // SAFETY: run just now, and not completed yet.
     unsafe { TaskHeader::drop_if_detached(task) };
-    if g.shares_tls.get() {
+    if g.shares_tls() {
         // The block that is loaded is the machine's, whose time has not come.
         return;
     }
@@ -105,7 +105,7 @@ fn free_detached(inside: Inside, g: GRef, task: NonNull<TaskHeader>) -> Inside {
 /// begin, and end, once more.
 #[cold]
 fn drop_late(inside: Inside, g: GRef, task: NonNull<TaskHeader>) -> Inside {
-    let fiber = g.fiber.get().filter(|_| !g.shares_tls.get());
+    let fiber = g.fiber.get().filter(|_| !g.shares_tls());
     if let Some(fiber) = fiber {
         // SAFETY: finished by `run_function`, and inside the runtime nothing touches thread-locals.
         // If it can't be renewed, they stay ended.
@@ -156,7 +156,8 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
             // SAFETY: this machine holds `p`.
             unsafe { p.core() }.give_descriptor(g);
             p.count_tick();
-            transition::run(inside.machine(), next);
+            // It shares thread-locals if the one before did, and those are loaded.
+            let _ = transition::run(inside.machine(), next);
             p.counters.runs_in_place.add();
             (inside, next)
         }
@@ -195,7 +196,7 @@ fn fresh_neighbour(
     warm::up(&queue);
     let fits = !next.has_started()
         && next.class.get() == fiber.class()
-        && next.shares_tls.get() == g.shares_tls.get();
+        && next.shares_tls() == g.shares_tls();
     // SAFETY: the caller's machine holds `p`, inside the runtime.
     let core = unsafe { p.core() };
     // SAFETY: `g` has ended, and the runtime touches no thread-local.

@@ -80,6 +80,8 @@ static EXHAUSTED: AtomicBool = AtomicBool::new(false);
 static WANTS_SPARE: AtomicBool = AtomicBool::new(false);
 /// How many sleeping machines are kept ready: one, more once that was not enough.
 static SPARES: AtomicU32 = AtomicU32::new(1);
+/// How many machines there are, for those without the lock. Written by: holders of the lock.
+static LIVE: AtomicU32 = AtomicU32::new(0);
 static STARTER: Parker = Parker::new();
 
 /// Orders a machine for `p`, which counts among the searchers already. Inside the runtime.
@@ -123,8 +125,9 @@ impl Fleet {
 
     fn count_live(&mut self, live: u32, is_refused: bool) {
         (self.live, self.is_refused) = (live, is_refused);
-        // ORDERING: Relaxed; see `is_exhausted`.
+        // ORDERING: Relaxed for both; see `is_exhausted` and `live`.
         EXHAUSTED.store(is_refused || live >= limit(), Relaxed);
+        LIVE.store(live, Relaxed);
     }
 
     fn publish(&self) {
@@ -211,9 +214,10 @@ pub(crate) fn is_exhausted() -> bool {
     EXHAUSTED.load(Relaxed)
 }
 
-/// How many machines there are.
+/// How many machines there are; a hint. Without the lock: goroutines ask too, and may be stopped.
 pub(crate) fn live() -> u32 {
-    FLEET.lock().live
+    // ORDERING: Relaxed; a hint.
+    LIVE.load(Relaxed)
 }
 
 /// Somebody has left work for the starter.

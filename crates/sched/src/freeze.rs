@@ -100,7 +100,8 @@ fn sleep_until_turn(machine: &'static Machine, g: GRef, lock: Locked) {
     lock.undo(g);
     p.count_tick();
     p.counters.scheduled.add();
-    transition::run(machine, g);
+    // It goes on in the handler that it was stopped by, on the thread's thread-locals or its own.
+    let _ = transition::run(machine, g);
     if trace::is_on() {
         trace::runs(machine, g);
     }

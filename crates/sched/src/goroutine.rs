@@ -9,6 +9,7 @@
 //!   that is, the status says).
 //! * I2. `id` is written once for each life, before the goroutine is published.
 
+use crate::latency::WAKES_TO_A_LATENCY;
 use crate::reason::WaitReason;
 use crate::task::TaskHeader;
 use gosched_base::os;
@@ -38,6 +39,27 @@ const USED_SLICE: u8 = 1;
 /// It was stopped between two instructions, and has not gone on since.
 const STOPPED: u8 = 2;
 
+/// In `marks`: it runs on an M's thread-locals (`Tls::Shared`).
+const SHARES_TLS: u8 = 1;
+/// In `marks`: when it became runnable is noted with its context.
+const IS_STAMPED: u8 = 2;
+/// In `marks`: what is added each time that it becomes runnable.
+const ONE_WAKE: u8 = 4;
+/// In `marks`: it was added often enough. The sign, so that adding and looking are two instructions.
+const IS_SAMPLE: u8 = 128;
+const _: () = assert!((IS_SAMPLE / ONE_WAKE) as u32 == WAKES_TO_A_LATENCY);
+
+/// What is to be done about a goroutine that is resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// Nothing.
+    Not,
+    /// It runs on the thread's own thread-locals.
+    SharesTls,
+    /// It was noted when it became runnable. It may share thread-locals too.
+    Stamped,
+}
+
 /// A goroutine's descriptor.
 #[repr(C, align(128))]
 pub(crate) struct Goroutine {
@@ -56,8 +78,9 @@ pub(crate) struct Goroutine {
     reason: AtomicU8,
     /// The token of `thread::park`.
     pub(crate) permit: Permit,
-    /// Whether it runs on an M's thread-locals (`Tls::Shared`).
-    pub(crate) shares_tls: Cell<bool>,
+    /// [`SHARES_TLS`], [`IS_STAMPED`], and above them how often it became runnable, round and round.
+    /// Written and read by: its owner of the moment.
+    marks: Cell<u8>,
     /// [`USED_SLICE`], [`STOPPED`]. Written by: itself. Read by: the monitor, which forgets the former,
     /// and the last spare machine.
     preempted: AtomicU8,
@@ -97,6 +120,49 @@ impl Goroutine {
     pub(crate) fn id(&self) -> GoroutineId {
         // ORDERING: Relaxed; whoever must not mistake a life for another compares twice or owns it.
         self.id.load(Relaxed)
+    }
+
+    /// Whether it runs on an M's thread-locals.
+    #[inline]
+    pub(crate) fn shares_tls(&self) -> bool {
+        self.marks.get() & SHARES_TLS != 0
+    }
+
+    pub(crate) fn set_shares_tls(&self, shares: bool) {
+        self.marks.set(self.marks.get() & !SHARES_TLS | if shares { SHARES_TLS } else { 0 });
+    }
+
+    /// Whether there is anything to do beside resuming it: one test at each switch.
+    #[inline]
+    pub(crate) fn marked(&self) -> Marked {
+        match self.marks.get() & (SHARES_TLS | IS_STAMPED) {
+            0 => Marked::Not,
+            SHARES_TLS => Marked::SharesTls,
+            _ => Marked::Stamped,
+        }
+    }
+
+    pub(crate) fn set_stamped(&self, is_stamped: bool) {
+        self.marks.set(self.marks.get() & !IS_STAMPED | if is_stamped { IS_STAMPED } else { 0 });
+    }
+
+    /// It becomes runnable once more; whether this time is to be sampled.
+    #[inline]
+    pub(crate) fn count_wake(&self) -> bool {
+        let marks = self.marks.get().wrapping_add(ONE_WAKE);
+        self.marks.set(marks);
+        (marks as i8) < 0
+    }
+
+    /// The wake that is a sample was seen to; the count begins again.
+    pub(crate) fn restart_count(&self) {
+        self.marks.set(self.marks.get() & !IS_SAMPLE);
+    }
+
+    /// Where the count of wakes begins: different for neighbours, so that of many goroutines that run
+    /// once some are sampled. For a descriptor that was never used.
+    pub(crate) fn start_count_at(&self, index: usize) {
+        self.marks.set((index as u8).wrapping_mul(ONE_WAKE) & !IS_SAMPLE);
     }
 
     /// As [`id`](Goroutine::id), for `names`, whose version it is.

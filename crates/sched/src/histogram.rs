@@ -11,18 +11,70 @@ const BUCKETS: usize = 40 * PER_OCTAVE;
 #[derive(Debug)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
+    sum_ns: AtomicU64,
     longest_ns: AtomicU64,
+}
+
+/// How often times of which size were seen: a copy of a histogram, or a sum of several.
+///
+/// Go's `metrics.Float64Histogram`, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Durations {
+    /// How many there are in each bucket.
+    pub counts: Vec<u64>,
+    /// Where each bucket ends, itself not included, in nanoseconds. It begins where the one before
+    /// ends, the first one at 0; what is longer than all is in the last.
+    pub ends_ns: Vec<u64>,
+    /// All of them together, in nanoseconds.
+    pub sum_ns: u64,
+}
+
+impl Durations {
+    pub(crate) fn none() -> Durations {
+        Durations { counts: vec![0; BUCKETS], ends_ns: (0..BUCKETS).map(end).collect(), sum_ns: 0 }
+    }
+
+    pub(crate) fn add(&mut self, more: &Histogram) {
+        // ORDERING: Relaxed for both; statistics.
+        for (count, bucket) in self.counts.iter_mut().zip(&more.buckets) {
+            *count += bucket.load(Relaxed);
+        }
+        self.sum_ns += more.sum_ns.load(Relaxed);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
 }
 
 impl Histogram {
     pub(crate) const fn new() -> Histogram {
-        Histogram { buckets: [const { AtomicU64::new(0) }; BUCKETS], longest_ns: AtomicU64::new(0) }
+        Histogram {
+            buckets: [const { AtomicU64::new(0) }; BUCKETS],
+            sum_ns: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn record(&self, ns: u64) {
-        // ORDERING: Relaxed for both; statistics.
+        // ORDERING: Relaxed for all; statistics.
         self.buckets[bucket(ns)].fetch_add(1, Relaxed);
+        self.sum_ns.fetch_add(ns, Relaxed);
         self.longest_ns.fetch_max(ns, Relaxed);
+    }
+
+    /// As [`record`](Histogram::record), by the only one who writes, without read-modify-write; the
+    /// longest is not kept.
+    pub(crate) fn record_alone(&self, ns: u64) {
+        let add = |to: &AtomicU64, n: u64| {
+            // ORDERING: Relaxed for both; a statistic with one writer.
+            to.store(to.load(Relaxed) + n, Relaxed);
+        };
+        add(&self.buckets[bucket(ns)], 1);
+        add(&self.sum_ns, ns);
     }
 
     pub(crate) fn count(&self) -> u64 {

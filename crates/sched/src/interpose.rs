@@ -223,7 +223,7 @@ unsafe fn wait(g: GRef, args: [usize; 6]) -> Result<usize, Errno> {
     // output does, and the word may be the thread's own (parking_lot's, a std thread's): it must go
     // on on this thread. Who enters the runtime may be moved, so this one does not, and the wait is
     // one for the monitor to see.
-    if g.shares_tls.get() {
+    if g.shares_tls() {
         // SAFETY: by the caller.
         return unsafe { os::syscall(libc::SYS_futex, args) };
     }

@@ -42,6 +42,7 @@ mod interrupt;
 mod jumps;
 mod labels;
 mod last_spare;
+mod latency;
 mod libc_threads;
 mod limiter;
 mod locked;
@@ -67,6 +68,7 @@ mod report;
 mod scheduler;
 mod signal_mask;
 mod slab;
+mod snapshot;
 mod spawn;
 mod start;
 mod steal;
@@ -90,7 +92,7 @@ pub use cancel::{Cancellation, Cancels, block_unless};
 pub use collect::{MemoryStats, free_os_memory, gc, memory_stats, set_cache_limit};
 pub use config::{Config, ConfigError, Tls};
 pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
-pub use counters::{Counters, counters};
+pub use counters::{Counters, ProcessorCounters, counters};
 pub use critical::Critical;
 #[doc(hidden)]
 pub use current::is_in_runtime;
@@ -98,6 +100,7 @@ pub use current::{goroutine_id, is_goroutine};
 pub use dump::{dump, dump_groups};
 pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
+pub use histogram::Durations;
 #[cfg(feature = "history")]
 #[doc(hidden)]
 pub use history::check_history;
@@ -106,6 +109,7 @@ pub use history::check_history;
 pub use history::{Broken, Summary};
 pub use hosted::hosted;
 pub use labels::{Labels, labels, with_labels};
+pub use latency::{WAKES_TO_A_LATENCY, latencies};
 pub use limiter::Limiter;
 pub use locked::{lock_os_thread, unlock_os_thread};
 pub use main_goroutine::{run, run_main};
@@ -116,6 +120,9 @@ pub use panic::panics;
 pub use preempt::{Preemptions, preemptions};
 pub use reason::WaitReason;
 pub use scheduler::{num_cpu, num_goroutine, procs};
+pub use snapshot::{
+    Activity, GoroutineStates, ProcessorState, Snapshot, goroutine_states, snapshot,
+};
 pub use spawn::{SpawnError, SpawnOptions, spawn};
 pub use start::start;
 pub use task::{JoinCtxError, JoinHandle, Thread};
@@ -130,5 +137,5 @@ pub use wait_hook::{WaitEvent, WaitSide, set_wait_hook};
 pub use wait_hook::{is_wait_hooked, tell_wait};
 #[doc(hidden)]
 pub use world::pause_world;
-pub use world::{WorldStops, world_stops};
+pub use world::{WorldStops, world_stop_times, world_stops};
 pub use yields::{give_way, gosched, yield_now};

@@ -327,7 +327,7 @@ fn decide(machine: &Machine, code: &Interrupted<'_>, asked: Asked) -> Decision {
     if !can_be_stopped {
         return Decision::NotNow(&COUNTS.elsewhere);
     }
-    if !g.shares_tls.get() && has_room(code.sp()) {
+    if !g.shares_tls() && has_room(code.sp()) {
         return Decision::Stop(if is_forced { &COUNTS.forced } else { &COUNTS.in_place });
     }
     // A blocked thread that is frozen is no more use to others.

@@ -6,6 +6,7 @@
 use crate::attention::{self, PREEMPT};
 use crate::counters::PerProcessor;
 use crate::goroutine::{GRef, GoroutineId};
+use crate::histogram::Histogram;
 use crate::jumps::Jumps;
 use crate::machine::Machine;
 use crate::monitor::SliceWatch;
@@ -52,7 +53,11 @@ pub(crate) struct Processor {
     /// The machine that gave it up when the world was stopped. Written by: that one, the stopper.
     stopped: AtomicPtr<Machine>,
     pub(crate) timers: Timers,
-    pub(crate) counters: PerProcessor,
+    /// In lines of their own: the timers' lock, before them, is taken by others. Written by: the holder.
+    /// Read by: anyone.
+    pub(crate) counters: CachePadded<PerProcessor>,
+    /// How long goroutines were runnable that ran here. As the counters.
+    pub(crate) latencies: Histogram,
     /// What the trace says of it. Written by: whoever has it in hand.
     pub(crate) traced: AtomicU64,
     core: UnsafeCell<Core>,
@@ -92,7 +97,8 @@ impl Processor {
             machine: AtomicPtr::new(std::ptr::null_mut()),
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
-            counters: PerProcessor::default(),
+            counters: CachePadded::new(PerProcessor::default()),
+            latencies: Histogram::new(),
             traced: AtomicU64::new(0),
             core: UnsafeCell::new(Core {
                 rng: Rng::new(u64::from(id) + 1),

@@ -413,6 +413,11 @@ impl Scheduler {
         slab::fresh()
     }
 
+    pub(crate) fn created_outside(&self) -> u64 {
+        // ORDERING: Relaxed; a statistic.
+        self.created_outside.load(Relaxed)
+    }
+
     pub(crate) fn count_created_outside(&self) {
         // ORDERING: Relaxed; a statistic.
         self.created_outside.fetch_add(1, Relaxed);
@@ -508,9 +513,7 @@ pub fn procs() -> usize {
 #[must_use]
 pub fn num_goroutine() -> usize {
     let counts = crate::counters();
-    // ORDERING: Relaxed; a statistic.
-    let created = counts.created + SCHEDULER.created_outside.load(Relaxed);
-    created.saturating_sub(counts.ended) as usize
+    (counts.created + counts.created_outside).saturating_sub(counts.ended) as usize
 }
 
 /// How many CPUs this process may run on. Go's `runtime.NumCPU`; as at the first call.

@@ -49,6 +49,7 @@ pub(crate) fn fresh() -> GRef {
     // SAFETY: inside the chunk. Nobody else has it, and zeroes are valid in every field.
     let g = unsafe { GRef::from_address(chunk.wrapping_add(index % CHUNK)) };
     g.status.never_used();
+    g.start_count_at(index);
     // The next ones, whose lines nobody has in a cache.
     arch::prefetch(g.as_ptr().addr() + AHEAD);
     arch::prefetch(g.as_ptr().addr() + AHEAD + 64);

@@ -78,7 +78,7 @@ pub unsafe fn spawn<F: FnOnce() -> T, T>(
         g.set_origin(site, parent);
         g.class.set(class);
         g.reset_preemption();
-        g.shares_tls.set(options.shares_tls || config.shares_tls);
+        g.set_shares_tls(options.shares_tls || config.shares_tls);
         g.task.set(Some(task.header));
         g.permit.clear();
         labels::inherit(g);

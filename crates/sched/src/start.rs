@@ -6,8 +6,8 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
 use crate::{
-    fleet, forked, gomaxprocs, history, locked, monitor, near, panic, plant, preempt, report,
-    threads,
+    fleet, forked, gomaxprocs, history, latency, locked, monitor, near, panic, plant, preempt,
+    report, threads,
 };
 use gosched_base::{barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
@@ -72,6 +72,7 @@ fn prepare(config: Config) -> bool {
     barrier::init();
     plant::choose();
     report::start();
+    latency::start();
     history::start();
     let mut settled = config.settle();
     let (kind, access) = settled.tls.kind();

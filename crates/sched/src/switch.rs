@@ -184,9 +184,9 @@ unsafe fn switch_to_goroutine(
     next: GRef,
     left: &Left,
 ) -> usize {
-    transition::run(machine, next);
+    let shares_tls = transition::run(machine, next);
     let (from, to) = (from.context.get(), next.context.get());
-    if next.shares_tls.get() {
+    if shares_tls {
         // SAFETY: `next` is the caller's.
         unsafe { (*to).set_fs(machine.own_block()) };
     }
@@ -214,7 +214,7 @@ unsafe fn switch_to_scheduler(machine: &'static Machine, from: GRef, left: &Left
 /// * The caller is `machine`'s scheduler; `next` is runnable, started or attached, and the
 ///   caller's.
 pub(crate) unsafe fn enter_goroutine(machine: &'static Machine, next: GRef) {
-    transition::run(machine, next);
+    let shares_tls = transition::run(machine, next);
     if trace::is_on() {
         trace::runs(machine, next);
     }
@@ -222,7 +222,7 @@ pub(crate) unsafe fn enter_goroutine(machine: &'static Machine, next: GRef) {
     let own = machine.own_block();
     // SAFETY: the scheduler's own context.
     unsafe { (*from).set_fs(own) };
-    if next.shares_tls.get() {
+    if shares_tls {
         // SAFETY: `next` is the caller's.
         unsafe { (*to).set_fs(own) };
     }

@@ -28,7 +28,7 @@ use deadline::Record;
 use gosched_base::{Lock, os};
 use gosched_runq::{HALF, List, SLOTS};
 use heap::{Heap, Kind};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// So many goroutines become runnable at a time; the others stay in the heap until the next look,
 /// which comes after as many rounds. All at once they would overflow the ring, and those beyond it
@@ -38,17 +38,24 @@ const AT_ONCE: usize = FAIRNESS_ROUNDS as usize;
 /// One processor's timers.
 pub(crate) struct Timers {
     next: AtomicU64,
+    /// How many there are. Written by: holders of the heap's lock. Read by: anyone.
+    count: AtomicUsize,
     heap: Lock<Heap>,
 }
 
 impl Timers {
     pub(crate) const fn new() -> Timers {
-        Timers { next: AtomicU64::new(u64::MAX), heap: Lock::new(Heap::new()) }
+        Timers {
+            next: AtomicU64::new(u64::MAX),
+            count: AtomicUsize::new(0),
+            heap: Lock::new(Heap::new()),
+        }
     }
 
-    /// How many there are. For reports.
+    /// How many there are; a hint. For reports: whoever reads it may be stopped, and takes no lock.
     pub(crate) fn len(&self) -> usize {
-        self.heap.lock().len()
+        // ORDERING: Relaxed; a statistic.
+        self.count.load(Relaxed)
     }
 
     /// The earliest deadline; a hint.
@@ -132,6 +139,13 @@ impl Timers {
     fn publish_next(&self, heap: &Heap) {
         // ORDERING: Relaxed; see `next_deadline`.
         self.next.store(heap.first().map_or(u64::MAX, |e| e.when), Relaxed);
+        self.publish_len(heap);
+    }
+
+    #[inline]
+    fn publish_len(&self, heap: &Heap) {
+        // ORDERING: Relaxed; see `len`.
+        self.count.store(heap.len(), Relaxed);
     }
 }
 

@@ -8,29 +8,40 @@
 //! before the switch, in the buffer of the machine that will run it. What leaves or runs by a switch
 //! is traced there (see `switch`), so that the direct one costs nothing when no trace is on.
 
-use crate::goroutine::GRef;
+use crate::goroutine::{GRef, Marked};
 use crate::history::{self, Kind};
 use crate::machine::Machine;
 use crate::processor::Processor;
 use crate::reason::WaitReason;
-use crate::trace;
+use crate::{latency, trace};
 
 /// Dead -> Runnable, by its spawner.
 #[inline]
 pub(crate) fn created(g: GRef) {
     g.status.created();
+    latency::becomes_runnable(g);
     history::goroutine(Kind::Created, g, 0);
     if trace::is_on() {
         trace::created(g);
     }
 }
 
-/// Runnable -> Running, by the machine that took it from a queue.
+/// Runnable -> Running, by the machine that took it from a queue. Whether it runs on that machine's
+/// own thread-locals, which are to be loaded then.
 #[inline]
-pub(crate) fn run(machine: &Machine, g: GRef) {
+#[must_use]
+pub(crate) fn run(machine: &Machine, g: GRef) -> bool {
     g.status.run();
     history::run(machine, g);
     machine.set_current(Some(g));
+    match g.marked() {
+        Marked::Not => false,
+        Marked::SharesTls => true,
+        Marked::Stamped => {
+            latency::runs(machine, g);
+            g.shares_tls()
+        }
+    }
 }
 
 /// Running -> Runnable, by itself.
@@ -38,6 +49,7 @@ pub(crate) fn run(machine: &Machine, g: GRef) {
 pub(crate) fn yielded(g: GRef) {
     history::goroutine(Kind::Yielded, g, 0);
     g.status.yielded();
+    latency::becomes_runnable(g);
 }
 
 /// As [`yielded`], in a signal handler, which does not switch: with a processor or without.
@@ -72,6 +84,7 @@ pub(crate) fn park(g: GRef, reason: WaitReason) {
 pub(crate) fn ready(g: GRef) {
     g.stop_waiting();
     history::goroutine(Kind::Ready, g, 0);
+    latency::becomes_runnable(g);
     if trace::is_on() {
         trace::ready(g);
     }

@@ -14,7 +14,7 @@
 use crate::attention::{self, STOP};
 use crate::blocking::hand_off;
 use crate::gomaxprocs::Source;
-use crate::histogram::Histogram;
+use crate::histogram::{Durations, Histogram};
 use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::monitor::{self, REVOKER};
@@ -80,6 +80,8 @@ fn count_stopped() {
 
 /// How long the world was stopped, from the first request until all processors were free to go on.
 static STOPS: Histogram = Histogram::new();
+/// Those of them for collections.
+static STOPS_TO_COLLECT: Histogram = Histogram::new();
 
 /// The stops of the world since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +99,17 @@ pub struct WorldStops {
 #[must_use]
 pub fn world_stops() -> WorldStops {
     WorldStops { count: STOPS.count(), p99: STOPS.percentile(99), longest: STOPS.longest() }
+}
+
+/// How long the world was stopped each time, for collections and for all purposes.
+///
+/// Go's `/sched/pauses/total/gc:seconds`, and the sum of that and `/sched/pauses/total/other:seconds`.
+#[must_use]
+pub fn world_stop_times() -> (Durations, Durations) {
+    let (mut to_collect, mut all) = (Durations::none(), Durations::none());
+    to_collect.add(&STOPS_TO_COLLECT);
+    all.add(&STOPS);
+    (to_collect, all)
 }
 
 /// Sets the number of processors and who said it, if `is_wanted` once it is the caller's turn, and
@@ -174,7 +187,11 @@ fn stop_and(
 ) {
     let begin = os::monotonic_ns();
     stop_change_and_start(why, change);
-    STOPS.record(os::monotonic_ns().saturating_sub(begin));
+    let took = os::monotonic_ns().saturating_sub(begin);
+    STOPS.record(took);
+    if why == Stop::Collect {
+        STOPS_TO_COLLECT.record(took);
+    }
 }
 
 fn stop_change_and_start(

@@ -43,7 +43,9 @@ fn main() {
     let sleeps = go(|| std::thread::sleep(Duration::from_millis(200)));
     let written = Counted::default();
     let generation_count = written.flushes.clone();
+    let around = Tally::now();
     trace::start(written.into_file(&file)).expect("no other trace is on");
+    let within = Tally::now();
     let before = runtime::counters();
     let acts: [fn(); 10] = [
         channels,
@@ -78,13 +80,43 @@ fn main() {
     sleeps.join().expect("it does not panic");
     runtime::gomaxprocs(PROCS_MAX);
     let created = runtime::counters().created - before.created;
+    let within = Tally::now().since(within);
     trace::stop().expect("the file takes all");
+    let around = Tally::now().since(around);
+    for (name, least, most) in within.with(around) {
+        println!("{name}_least={least}");
+        println!("{name}_most={most}");
+    }
     println!("created={}", created + OUTSIDE.load(SeqCst));
     println!("steps={steps}");
     println!("rounds={}", ROUNDS.load(Relaxed));
     println!("forced={}", runtime::preemptions().in_place);
     println!("undeclared={}", runtime::counters().undeclared_hand_offs);
     println!("declared={}", runtime::counters().declared_hand_offs);
+}
+
+/// What the runtime counts that a trace has events of.
+#[derive(Clone, Copy)]
+struct Tally([u64; 5]);
+
+const NAMES: [&str; 5] = ["starts", "ends", "asked", "stopped", "collections"];
+
+impl Tally {
+    fn now() -> Tally {
+        let (c, p) = (runtime::counters(), runtime::preemptions());
+        let starts = c.scheduled + c.direct_switches + c.runs_in_place;
+        Tally([starts, c.ended, c.asked_yields, p.in_place + p.frozen, c.collections])
+    }
+
+    fn since(self, before: Tally) -> Tally {
+        Tally(std::array::from_fn(|i| self.0[i] - before.0[i]))
+    }
+
+    /// The trace began and ended between the two: it has at least what was counted within it, and at
+    /// most what was counted around it.
+    fn with(self, around: Tally) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        (0..NAMES.len()).map(move |i| (NAMES[i], self.0[i], around.0[i]))
+    }
 }
 
 /// Counts the generations that were written.

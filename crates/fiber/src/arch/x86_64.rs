@@ -55,6 +55,7 @@ pub struct Context {
     mxcsr: u32,
     fpucw: u16,
     pkru: u32,
+    stamp: u32,
 }
 
 const _: () = assert!(size_of::<Context>() == 64);
@@ -179,6 +180,7 @@ impl Context {
             mxcsr: MXCSR_DEFAULT,
             fpucw: FPUCW_DEFAULT,
             pkru: keys::UNSAVED,
+            stamp: 0,
         }
     }
 
@@ -221,6 +223,20 @@ impl Context {
     #[inline]
     pub fn set_fs(&mut self, fs: usize) {
         self.fs = fs;
+    }
+
+    /// What the context's owner has noted with it, in a line that is at hand whenever somebody
+    /// suspends or resumes it. Neither [`switch`] nor [`fresh`](Context::fresh) touches it.
+    #[inline]
+    #[must_use]
+    pub fn stamp(&self) -> u32 {
+        self.stamp
+    }
+
+    /// Notes a word for the owner of the moment.
+    #[inline]
+    pub fn set_stamp(&mut self, stamp: u32) {
+        self.stamp = stamp;
     }
 
     /// Notes where the running code stands, for who wants its frames while it is elsewhere: not for

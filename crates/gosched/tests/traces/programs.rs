@@ -1,9 +1,9 @@
 //! Programs that are traced, in every mode of thread-locals.
 
 use crate::check;
-use crate::child::Child;
+use crate::child::{Child, Ended};
 use gosched_trace_format::Kind::{self, *};
-use gosched_trace_format::Verified;
+use gosched_trace_format::{Event, Verified, verify};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, process};
@@ -63,6 +63,7 @@ fn busy(tls: &str, stopped: &str) -> Verified {
     let ended = child.env("GOSCHED", &format!("tls={tls}")).run();
     let figures = ended.figures();
     let verified = check(&file.bytes());
+    agree(&verified, preempted(&file.bytes()), &ended);
     assert!(verified.generations >= 3);
     for kind in ALWAYS {
         assert!(verified.count(kind) > 0, "{kind:?}\n{}", ended.story());
@@ -81,6 +82,41 @@ fn busy(tls: &str, stopped: &str) -> Verified {
     let returned = verified.count(GoSyscallEnd) + verified.count(GoSyscallEndBlocked);
     assert!(returned.abs_diff(verified.count(GoSyscallBegin)) <= 2, "{}", ended.story());
     verified
+}
+
+/// The runtime's counters and the trace's events tell the same. A number is counted a moment before or
+/// after its event is written, once for each processor at most.
+#[track_caller]
+fn agree(verified: &Verified, preempted: u64, ended: &Ended) {
+    const PROCS: u64 = 4;
+    let figures = ended.figures();
+    let least = |name: &str| figures.get(&format!("{name}_least"));
+    let most = |name: &str| figures.get(&format!("{name}_most"));
+    let check = |name: &str, events: u64, least: u64, most: u64| {
+        let range = least.saturating_sub(PROCS)..=most + PROCS;
+        assert!(range.contains(&events), "{events} {name} of {range:?}\n{}", ended.story());
+    };
+    // Who comes back from a call on another processor starts there without having been in a queue.
+    let returned = verified.count(GoSyscallEndBlocked);
+    let starts = verified.count(GoStart);
+    assert!(starts > 1000, "{starts} starts");
+    check("starts", starts, least("starts"), most("starts") + returned);
+    check("ends", verified.count(GoDestroy), least("ends"), most("ends"));
+    check("collections", verified.count(GCEnd), least("collections"), most("collections"));
+    // A signal may come too late for the goroutine that it was for.
+    check("preemptions", preempted, least("asked"), most("asked") + most("stopped"));
+}
+
+/// How many goroutines were stopped because somebody asked for it.
+fn preempted(file: &[u8]) -> u64 {
+    let mut count = 0;
+    let verified = verify(file, |generation, seen| {
+        let Event { kind, args, .. } = seen.event;
+        let why = generation.strings.get(&args[0]);
+        count += u64::from(kind == GoStop && why.is_some_and(|why| *why == "preempted"));
+    });
+    assert!(verified.is_ok());
+    count
 }
 
 #[test]

@@ -262,6 +262,7 @@ impl LockedHeap for LockedTimers<'_> {
         self.alarm.add_reference();
         // SAFETY: the reference keeps it until it leaves the heap.
         unsafe { self.heap.push(Entry::new(when, self.alarm.hook())) };
+        self.timers.publish_len(&self.heap);
         self.publish(when);
     }
 
@@ -352,7 +353,7 @@ fn make_goroutine(alarm: AlarmRef, p: Option<&'static Processor>) -> GRef {
     names::set_identity(g, id, None);
     g.set_origin(header.site, header.parent);
     g.class.set(config.class);
-    g.shares_tls.set(config.shares_tls);
+    g.set_shares_tls(config.shares_tls);
     g.task.set(Some(alarm.0.cast()));
     let _ = g.permit.take();
     transition::created(g);
