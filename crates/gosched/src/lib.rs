@@ -14,6 +14,7 @@
 //! | [`fs`], [`process`], [`io`] | what blocks, declared or polled | `std::fs`, `std::process`, `std::io::stdin` |
 //! | [`signal`] | signals on a channel | Go's `os/signal` |
 //! | [`runtime`] | GOMAXPROCS and its kin | Go's `runtime` |
+//! | [`metrics`] | what the scheduler does, in numbers | Go's `runtime/metrics` |
 //! | [`trace`] | execution traces for `go tool trace` | Go's `runtime/trace` |
 //! | `pprof` (a feature) | profiles for `go tool pprof` | Go's `runtime/pprof` |
 //! | [`Config`] | how the runtime starts | `GOSCHED=key=value,...` |
@@ -70,6 +71,7 @@ pub mod doctor;
 pub mod pprof {
     pub use gosched_pprof::*;
 }
+pub mod metrics;
 pub mod runtime;
 /// Signals, as messages on a channel. Go's `os/signal`.
 pub mod signal {
