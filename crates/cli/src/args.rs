@@ -19,6 +19,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Serve(ServeArgs),
     Trace(TraceArgs),
+    Top(TopArgs),
 }
 
 /// What this machine offers, what the runtime chooses here, why, and what to change.
@@ -27,6 +28,28 @@ pub(crate) struct DoctorArgs {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Watch the scheduler of a running process: goroutines, threads, queues, latencies, each second
+///
+/// The process serves its debug pages (the crate gosched-debug; gosched serve --debug).
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TopArgs {
+    /// Where the debug pages are
+    #[arg(value_name = "ADDR:PORT", default_value = crate::top::ADDRESS)]
+    pub(crate) addr: String,
+
+    /// Print one table and end
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// Print JSON, a line each time
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Milliseconds between two looks, 100 to 60000
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = value_parser!(u64).range(100..=60_000))]
+    pub(crate) interval: u64,
 }
 
 /// Look into execution traces, as `gosched::trace` and Go's `runtime/trace` (format 1.23) write them
@@ -130,6 +153,14 @@ pub(crate) struct ServeArgs {
     /// With more goroutines than this /healthz answers 503
     #[arg(long, value_name = "N", default_value = "10000", value_parser = waiting())]
     pub(crate) max_goroutines: usize,
+
+    /// Serve the debug pages at ADDR, which nobody but this machine may reach
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = crate::top::ADDRESS)]
+    pub(crate) debug: Option<String>,
+
+    /// Serve the debug pages even where others reach them
+    #[arg(long, requires = "debug")]
+    pub(crate) debug_exposed: bool,
 
     /// Seconds that requests get to end after Ctrl-C, 0 to 86400
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = value_parser!(u64).range(..=86_400))]

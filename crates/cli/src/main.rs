@@ -8,6 +8,7 @@ mod args;
 mod doctor;
 mod lab;
 mod serve;
+mod top;
 mod trace;
 
 use args::{Args, Command};
@@ -20,5 +21,6 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Trace(args) => trace::run(&args),
+        Command::Top(args) => top::run(&args),
     }
 }

@@ -30,12 +30,31 @@ fn serve(args: &ServeArgs) -> Result<(), String> {
     let listener = TcpListener::bind(&args.addr)
         .map_err(|error| format!("can't listen at {}: {error}", args.addr))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let debug =
+        args.debug.as_deref().map(|addr| bind_debug(addr, args.debug_exposed)).transpose()?;
     let app = App::new(args);
     let server = Server::new(move |req| app.answer(req));
     end_on_signals(server.handle(), args.grace());
     // Nobody may be there to read it, and that is no reason to fail.
     let _ = writeln!(io::stdout(), "listening on http://{address}");
+    if let Some(debug) = debug {
+        let _ = writeln!(io::stdout(), "debug pages at http://{}/debug/", debug.local_addr());
+        debug.spawn();
+    }
     server.serve(listener).map_err(|error| format!("can't accept connections: {error}"))
+}
+
+fn bind_debug(addr: &str, is_exposed: bool) -> Result<gosched_debug::Server, String> {
+    let bound = match is_exposed {
+        true => gosched_debug::Server::bind_exposed(addr),
+        false => gosched_debug::Server::bind(addr),
+    };
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput if !is_exposed => {
+            format!("no debug pages at {addr}: {error}; --debug-exposed allows it")
+        }
+        _ => format!("no debug pages at {addr}: {error}"),
+    })
 }
 
 /// The first signal drains; the next one does what it does anywhere.

@@ -17,6 +17,7 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["pprof"],
     &["gosched"],
     &["http", "lab"],
+    &["debug"],
     &["cli", "bench", "testprogs"],
 ];
 

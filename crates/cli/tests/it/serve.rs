@@ -12,14 +12,16 @@ const HEAVY: &[u8] = b"Heavy task result: 49999995000000";
 const LIGHT: &[u8] = b"Hello, World!";
 
 /// A server in a process of its own, killed if the test ends before it does.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
     address: String,
+    /// Empty without debug pages.
+    debug_address: String,
 }
 
 impl Server {
-    fn start(options: &[&str]) -> Server {
+    pub(crate) fn start(options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_gosched"))
             .args(["serve", "--addr", "127.0.0.1:0"])
             .args(options)
@@ -30,19 +32,46 @@ impl Server {
             .spawn()
             .expect("the binary was built");
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        let address = line.trim_end().strip_prefix("listening on http://");
-        let address = address.unwrap_or_else(|| panic!("first line {line:?}")).to_owned();
-        Server { child, stdout, address }
+        let mut after = |prefix: &str| {
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            let rest = line.trim_end().strip_prefix(prefix);
+            rest.unwrap_or_else(|| panic!("a line {line:?}")).to_owned()
+        };
+        let address = after("listening on http://");
+        let debug_address = match options.contains(&"--debug") {
+            true => after("debug pages at http://").trim_end_matches("/debug/").to_owned(),
+            false => String::new(),
+        };
+        Server { child, stdout, address, debug_address }
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn debug_address(&self) -> &str {
+        &self.debug_address
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.connect().exchange(&request(path), Asked::Body).unwrap()
     }
 
-    fn connect(&self) -> Connection {
+    pub(crate) fn get_debug(&self, path: &str) -> Answer {
+        self.connect_debug().exchange(&request(path), Asked::Body).unwrap()
+    }
+
+    pub(crate) fn connect(&self) -> Connection {
         Connection::new(gosched::net::TcpStream::connect(&self.address).unwrap())
+    }
+
+    pub(crate) fn connect_debug(&self) -> Connection {
+        Connection::new(gosched::net::TcpStream::connect(&self.debug_address).unwrap())
     }
 
     fn signal(&self, name: &str) {
@@ -67,8 +96,8 @@ impl Drop for Server {
     }
 }
 
-fn request(path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").into_bytes()
+pub(crate) fn request(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes()
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! Which path is answered by whom.
+
+use crate::{dump, index, metrics, page, state, trace};
+use gosched_http::{Request, Response};
+
+/// Answers a request for a path below `/debug`; `None` for every other path.
+///
+/// For servers that have these pages beside their own. Who may ask is the caller's business.
+///
+/// ```no_run
+/// use gosched::net::TcpListener;
+/// use gosched_http::{Response, serve};
+///
+/// # fn main() -> std::io::Result<()> {
+/// serve(TcpListener::bind("127.0.0.1:8080")?, |req| {
+///     gosched_debug::answer(req).unwrap_or_else(|| Response::text("Hello, World!\n"))
+/// })
+/// # }
+/// ```
+pub fn answer(req: &Request<'_>) -> Option<Response> {
+    let path = req.path().strip_prefix("/debug")?;
+    if !path.is_empty() && !path.starts_with('/') {
+        return None;
+    }
+    if !matches!(req.method(), "GET" | "HEAD") {
+        return Some(Response::new(405).header("Allow", "GET, HEAD").body("only GET and HEAD\n"));
+    }
+    Some(match path {
+        "" | "/" => index::answer(),
+        "/dump" => dump::answer(req),
+        "/metrics" => metrics::answer(),
+        "/sched" => page::answer(),
+        "/sched.json" => state::answer(req),
+        "/trace" => trace::answer(req),
+        _ if path.starts_with("/pprof") => {
+            Response::new(404).body("profiles are not part of this build\n")
+        }
+        _ => Response::new(404).body("no such page; /debug/ has a list\n"),
+    })
+}
