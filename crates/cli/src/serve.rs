@@ -39,9 +39,17 @@ fn serve(args: &ServeArgs) -> Result<(), String> {
     let _ = writeln!(io::stdout(), "listening on http://{address}");
     if let Some(debug) = debug {
         let _ = writeln!(io::stdout(), "debug pages at http://{}/debug/", debug.local_addr());
+        note_waits();
         debug.spawn();
     }
     server.serve(listener).map_err(|error| format!("can't accept connections: {error}"))
+}
+
+/// For the profiles of blocks and mutexes: about one wait for each 10 us waited, one of ten contended
+/// locks.
+fn note_waits() {
+    gosched::pprof::set_block_profile_rate(10_000);
+    gosched::pprof::set_mutex_profile_fraction(10);
 }
 
 fn bind_debug(addr: &str, is_exposed: bool) -> Result<gosched_debug::Server, String> {

@@ -6,6 +6,7 @@ mod query;
 mod dump;
 mod index;
 mod metrics;
+mod pprof;
 mod trace;
 
 mod sampler;

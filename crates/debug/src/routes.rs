@@ -1,6 +1,6 @@
 //! Which path is answered by whom.
 
-use crate::{dump, index, metrics, page, state, trace};
+use crate::{dump, index, metrics, page, pprof, state, trace};
 use gosched_http::{Request, Response};
 
 /// Answers a request for a path below `/debug`; `None` for every other path.
@@ -32,9 +32,14 @@ pub fn answer(req: &Request<'_>) -> Option<Response> {
         "/sched" => page::answer(),
         "/sched.json" => state::answer(req),
         "/trace" => trace::answer(req),
-        _ if path.starts_with("/pprof") => {
-            Response::new(404).body("profiles are not part of this build\n")
-        }
-        _ => Response::new(404).body("no such page; /debug/ has a list\n"),
+        "/pprof" => pprof::answer(req, ""),
+        _ => match path.strip_prefix("/pprof/") {
+            Some(rest) => pprof::answer(req, rest),
+            None => no_page(),
+        },
     })
+}
+
+fn no_page() -> Response {
+    Response::new(404).body("no such page; /debug/ has a list\n")
 }

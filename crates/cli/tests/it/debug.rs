@@ -241,6 +241,35 @@ fn traces_under_load() {
     load.end();
 }
 
+/// Profiles are made while others are answered; a second one of the CPUs is refused.
+#[test]
+fn profiles_under_load() {
+    let server = debugged();
+    let load = Load::on(&server);
+    load.wait_for(20);
+    let index = well(server.get_debug("/debug/pprof/"), HTML);
+    for name in ["block", "goroutine", "mutex", "threadcreate"] {
+        assert!(index.contains(&format!("/debug/pprof/{name}?debug=1")), "{index}");
+        let text = well(server.get_debug(&format!("/debug/pprof/{name}?debug=1")), TEXT);
+        assert!(!text.is_empty());
+        let packed = server.get_debug(&format!("/debug/pprof/{name}"));
+        assert!(packed.status == 200 && packed.body.starts_with(b"\x1f\x8b"), "{name}");
+    }
+    let words = well(server.get_debug("/debug/pprof/cmdline"), TEXT);
+    assert!(words.contains("\0serve\0"), "{words:?}");
+    assert_eq!(server.get_debug("/debug/pprof/heap").status, 404);
+    let profile = server.get_debug("/debug/pprof/profile?seconds=0.3");
+    assert!(profile.status == 200 && profile.body.starts_with(b"\x1f\x8b"));
+    let long = server.connect_debug();
+    long.stream().write_all(&request("/debug/pprof/profile?seconds=3600")).unwrap();
+    // Nobody else sleeps.
+    while !well(server.get_debug("/debug/dump"), TEXT).contains("[sleep") {}
+    load.wait_for(20);
+    let refused = server.get_debug("/debug/pprof/profile?seconds=1");
+    assert_eq!(refused.status, 409, "{refused:?}");
+    load.end();
+}
+
 #[test]
 fn who_may_see_them() {
     let server = debugged();
