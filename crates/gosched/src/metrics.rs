@@ -31,6 +31,8 @@ mod table;
 mod tests;
 
 use gosched_sched::Durations;
+#[doc(hidden)]
+pub use gosched_sched::is_latency_sampled;
 pub use gosched_sched::{
     Activity, GoroutineStates, ProcessorCounters, ProcessorState, Snapshot, WaitReason,
     goroutine_states, snapshot,

@@ -71,6 +71,14 @@ pub(crate) fn runs(machine: &Machine, g: GRef) {
     }
 }
 
+/// Whether the clock is cheap enough for latencies to be sampled. For tests.
+#[doc(hidden)]
+pub fn is_latency_sampled() -> bool {
+    crate::start::ensure_started();
+    // ORDERING: Relaxed; see `start`.
+    IS_ON.load(Relaxed)
+}
+
 fn now() -> u32 {
     (os::monotonic_ns() >> UNIT_BITS) as u32
 }

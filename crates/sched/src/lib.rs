@@ -109,6 +109,8 @@ pub use history::check_history;
 pub use history::{Broken, Summary};
 pub use hosted::hosted;
 pub use labels::{Labels, labels, with_labels};
+#[doc(hidden)]
+pub use latency::is_latency_sampled;
 pub use latency::{WAKES_TO_A_LATENCY, latencies};
 pub use limiter::Limiter;
 pub use locked::{lock_os_thread, unlock_os_thread};

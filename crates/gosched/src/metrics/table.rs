@@ -71,14 +71,14 @@ pub(super) const METRICS: &[Metric] = &[
         "Calls of sched_yield that became yields of goroutines.",
         |now| now.counters().libc_yields,
     ),
-    gauge("/sched/gomaxprocs:threads", "GOMAXPROCS: goroutines that run at once.", |now| {
-        now.snapshot().processors.len() as u64
-    }),
     count(
         "/sched/gomaxprocs/updates:changes",
         "Changes of GOMAXPROCS that followed the machine's CPUs and quotas.",
         |now| now.counters().procs_updates,
     ),
+    gauge("/sched/gomaxprocs:threads", "GOMAXPROCS: goroutines that run at once.", |now| {
+        now.snapshot().processors.len() as u64
+    }),
     count("/sched/goroutines-created:goroutines", "Goroutines made since the start.", |now| {
         now.counters().created + now.counters().created_outside
     }),
@@ -87,9 +87,6 @@ pub(super) const METRICS: &[Metric] = &[
     }),
     count("/sched/goroutines-panicked:goroutines", "Goroutines that ended by a panic.", |_| {
         gosched_sched::panics()
-    }),
-    gauge("/sched/goroutines:goroutines", "Goroutines, now.", |_| {
-        gosched_sched::num_goroutine() as u64
     }),
     gauge(
         "/sched/goroutines/not-in-go:goroutines",
@@ -109,6 +106,9 @@ pub(super) const METRICS: &[Metric] = &[
         "Goroutines that wait for something: a channel, a lock, a timer, a file.",
         |now| now.states().waiting,
     ),
+    gauge("/sched/goroutines:goroutines", "Goroutines, now.", |_| {
+        gosched_sched::num_goroutine() as u64
+    }),
     count(
         "/sched/hand-offs/declared:processors",
         "Processors taken from threads in declared blocking calls.",

@@ -16,6 +16,7 @@ mod history;
 mod in_runtime;
 mod load;
 mod memory;
+mod metrics;
 mod nodes;
 mod panics;
 mod quota;
