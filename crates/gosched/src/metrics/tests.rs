@@ -28,6 +28,9 @@ fn each_has_the_kind_that_it_says() {
             assert_eq!(histogram.buckets.last(), Some(&f64::INFINITY));
         }
     }
+    let latencies = all().into_iter().find(|one| one.name == "/sched/latencies:seconds");
+    let share = format!("one of {} wakes", gosched_sched::WAKES_TO_A_LATENCY);
+    assert!(latencies.is_some_and(|one| one.description.contains(&share)), "{share}");
     let mut unknown = [Sample::new("/sched/goroutines:threads")];
     read(&mut unknown);
     assert_eq!(unknown[0].value.kind(), ValueKind::Bad);
