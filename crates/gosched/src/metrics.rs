@@ -21,7 +21,7 @@
 //! });
 //! ```
 //!
-//! [`prometheus`] writes all of them for a collector, and the crate `gosched-debug` serves that over
+//! [`prometheus()`] writes all of them for a collector, and the crate `gosched-debug` serves that over
 //! HTTP.
 
 mod prometheus;
