@@ -73,9 +73,9 @@ fn the_one_who_looks_is_seen() {
 #[test]
 fn collections_stop_the_world() {
     let of_collections = || samples_of("/sched/pauses/total/gc:seconds");
-    let (before, cycles) = (of_collections(), number("/gc/cycles/forced:gc-cycles"));
+    let (before, cycles) = (of_collections(), number("/gc/cycles/total:gc-cycles"));
     runtime::gc();
     assert!(of_collections() > before);
-    assert!(number("/gc/cycles/forced:gc-cycles") > cycles);
-    assert!(number("/sched/threads/total:threads") >= number("/sched/threads/machines:threads"));
+    assert!(number("/gc/cycles/total:gc-cycles") > cycles);
+    assert!(number("/sched/threads/total:threads") > 0);
 }
