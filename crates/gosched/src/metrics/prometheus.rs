@@ -18,7 +18,7 @@ const LAST_END_NS: u64 = 1 << 34;
 ///
 /// ```
 /// let mut text = String::new();
-/// gosched::run(|| gosched::metrics::prometheus(&mut text)).unwrap();
+/// gosched::metrics::prometheus(&mut text).unwrap();
 /// assert!(text.contains("\ngosched_sched_goroutines_goroutines "));
 /// ```
 ///
