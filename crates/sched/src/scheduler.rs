@@ -134,6 +134,7 @@ impl Scheduler {
         for id in (0..procs as u32).rev() {
             self.give_idle(self.processor(id));
         }
+        near::note_served(procs as u32);
         // ORDERING: Release pairs with `procs`.
         self.procs.store(procs as u32, Release);
     }
@@ -161,6 +162,7 @@ impl Scheduler {
 
     /// Sets GOMAXPROCS. The world is stopped.
     pub(crate) fn set_procs(&self, procs: u32) {
+        near::note_served(procs);
         // ORDERING: Release pairs with `procs`.
         self.procs.store(procs, Release);
     }
@@ -210,6 +212,21 @@ impl Scheduler {
         let wanted = near::wanted();
         let mut synced = self.synced.lock();
         synced.take_idle(&self.idle_processors, wanted)
+    }
+
+    /// Takes an idle processor of a node.
+    pub(crate) fn take_idle_of(&self, node: u16) -> Option<&'static Processor> {
+        let wanted = near::wanted_on(node);
+        let mut synced = self.synced.lock();
+        if !near::has_idle(node) {
+            return None;
+        }
+        synced.take_idle(&self.idle_processors, wanted)
+    }
+
+    /// Whether something lies in a queue of all processors.
+    pub(crate) fn has_work_for_all(&self) -> bool {
+        !self.global.is_empty() || !self.injected.is_empty()
     }
 
     /// As [`take_idle`](Scheduler::take_idle); without one the summoned searcher is called off,
