@@ -4,7 +4,7 @@
 //! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, contention, idle, start, trace, world};
+use crate::{blocking, contention, idle, slab, start, trace, world};
 use gosched_fiber::{pool, stack};
 
 /// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
@@ -15,7 +15,7 @@ const MANY: u64 = 1024;
 /// Stops the world briefly, see [`world_stops`](crate::world_stops): the processors' caches of
 /// stacks and descriptors go to the pool. Then, while goroutines run again, idle stacks and
 /// thread-local blocks beyond a small reserve are given back, together with the pages of those that
-/// stay; what caches of the layers above (`sync::Pool`) did not use since the last collection is
+/// stay, and pages with descriptors of none but ended goroutines; what caches of the layers above (`sync::Pool`) did not use since the last collection is
 /// dropped, on the caller; libc's allocator gives its free pages back; and idle threads beyond a bound
 /// end. Counted in [`Counters::collections`](crate::Counters::collections).
 ///
@@ -60,7 +60,10 @@ fn cycle(give_back: impl FnOnce()) {
     world::stop_to_collect(flush_caches);
     contention::age_caches();
     idle::end_idle_machines();
-    blocking(give_back);
+    blocking(|| {
+        slab::bare::give_back();
+        give_back();
+    });
     trace::collection_ends(said);
     SCHEDULER.counts.collections.add_shared();
 }

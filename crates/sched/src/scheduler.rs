@@ -384,7 +384,21 @@ impl Scheduler {
 
     /// Dead descriptors for a processor.
     pub(crate) fn take_free(&self, max: usize) -> Batch<GRef> {
-        self.free.lock().take(max)
+        let batch = self.free.lock().take(max);
+        if !batch.is_empty() {
+            return batch;
+        }
+        let Some(mut page) = slab::bare::take_page() else { return batch };
+        let (batch, rest) = (page.take(max), page.len());
+        self.free.lock().append(page.take(rest));
+        batch
+    }
+
+    /// All dead descriptors that are in no processor's hands, but for `keep`.
+    pub(crate) fn take_free_beyond(&self, keep: usize) -> Batch<GRef> {
+        let mut free = self.free.lock();
+        let surplus = free.len().saturating_sub(keep);
+        free.take(surplus)
     }
 
     /// Dead descriptors from a processor. Those that plain threads took come back to them.
