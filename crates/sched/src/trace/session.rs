@@ -30,10 +30,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a generation is. Go's.
+/// How long a generation is, unless a test says otherwise. Go's.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Times are nanoseconds of the monotonic clock.
-const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Why no trace was begun.
 #[derive(Debug)]
@@ -301,8 +299,9 @@ impl Collector {
     }
 
     fn collect(&mut self, sink: &mut dyn Sink, asked: &Receiver<Ask>) -> io::Result<()> {
+        let period = SCHEDULER.settled.get().map_or(PERIOD, |settled| settled.trace_period);
         loop {
-            COLLECTOR.sleep_for(PERIOD);
+            COLLECTOR.sleep_for(period);
             let asks: Vec<Ask> = asked.try_iter().collect();
             let is_asked_to_end = asks.iter().any(|ask| matches!(ask, Ask::End));
             let is_last = !self.advance(is_asked_to_end);
