@@ -4,7 +4,7 @@
 //! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, contention, idle, slab, start, trace, world};
+use crate::{NoPreempt, blocking, contention, idle, slab, start, trace, world};
 use gosched_fiber::{pool, stack};
 
 /// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
@@ -59,13 +59,20 @@ fn cycle(give_back: impl FnOnce()) {
     let said = trace::collection_begins();
     world::stop_to_collect(flush_caches);
     contention::age_caches();
-    idle::end_idle_machines();
+    unstopped(idle::end_idle_machines);
     blocking(|| {
-        slab::bare::give_back();
+        unstopped(slab::bare::give_back);
         give_back();
     });
     trace::collection_ends(said);
     SCHEDULER.counts.collections.add_shared();
+}
+
+/// Takes locks of the runtime's outside of it: whoever stopped the goroutine meanwhile would stop
+/// everybody.
+fn unstopped<T>(f: impl FnOnce() -> T) -> T {
+    let _no_preempt = NoPreempt::new();
+    f()
 }
 
 /// The world is stopped.
@@ -116,10 +123,10 @@ pub struct MemoryStats {
 /// What the runtime holds for goroutines. What of Go's `runtime.MemStats` has a meaning here.
 #[must_use]
 pub fn memory_stats() -> MemoryStats {
-    let stats = stack::stats();
+    let (stats, idle_stacks) = unstopped(|| (stack::stats(), pool::idle_count()));
     MemoryStats {
         stacks: stats.live,
-        idle_stacks: pool::idle_count(),
+        idle_stacks,
         stacks_given_back: pool::given_back(),
         reserved_bytes: stats.reserved_bytes,
         collections: SCHEDULER.counts.collections.get(),
