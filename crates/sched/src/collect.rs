@@ -3,9 +3,8 @@
 //! There is no garbage to trace in Rust; what a cycle of Go's collector does besides is done here.
 //! Cycles that nobody asked for are `background`'s.
 
-use crate::critical::Critical;
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, contention, idle, start, trace, world};
+use crate::{NoPreempt, blocking, contention, idle, slab, start, trace, world};
 use gosched_fiber::{pool, stack};
 
 /// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
@@ -16,7 +15,7 @@ const MANY: u64 = 1024;
 /// Stops the world briefly, see [`world_stops`](crate::world_stops): the processors' caches of
 /// stacks and descriptors go to the pool. Then, while goroutines run again, idle stacks and
 /// thread-local blocks beyond a small reserve are given back, together with the pages of those that
-/// stay; what caches of the layers above (`sync::Pool`) did not use since the last collection is
+/// stay, and pages with descriptors of none but ended goroutines; what caches of the layers above (`sync::Pool`) did not use since the last collection is
 /// dropped, on the caller; libc's allocator gives its free pages back; and idle threads beyond a bound
 /// end. Counted in [`Counters::collections`](crate::Counters::collections).
 ///
@@ -60,10 +59,20 @@ fn cycle(give_back: impl FnOnce()) {
     let said = trace::collection_begins();
     world::stop_to_collect(flush_caches);
     contention::age_caches();
-    idle::end_idle_machines();
-    blocking(give_back);
+    unstopped(idle::end_idle_machines);
+    blocking(|| {
+        unstopped(slab::bare::give_back);
+        give_back();
+    });
     trace::collection_ends(said);
     SCHEDULER.counts.collections.add_shared();
+}
+
+/// Takes locks of the runtime's outside of it: whoever stopped the goroutine meanwhile would stop
+/// everybody.
+fn unstopped<T>(f: impl FnOnce() -> T) -> T {
+    let _no_preempt = NoPreempt::new();
+    f()
 }
 
 /// The world is stopped.
@@ -114,19 +123,13 @@ pub struct MemoryStats {
 /// What the runtime holds for goroutines. What of Go's `runtime.MemStats` has a meaning here.
 #[must_use]
 pub fn memory_stats() -> MemoryStats {
-    let stats = stack::stats();
+    let (stats, idle_stacks) = unstopped(|| (stack::stats(), pool::idle_count()));
     MemoryStats {
         stacks: stats.live,
-        idle_stacks: idle_stacks(),
+        idle_stacks,
         stacks_given_back: pool::given_back(),
         reserved_bytes: stats.reserved_bytes,
         collections: SCHEDULER.counts.collections.get(),
         background_collections: SCHEDULER.counts.background_collections.get(),
     }
-}
-
-/// Counted inside the runtime, where a goroutine can't be stopped: it takes locks.
-fn idle_stacks() -> usize {
-    let _critical = Critical::enter();
-    pool::idle_count()
 }

@@ -8,6 +8,7 @@ use gosched_fiber::stack::Class;
 use gosched_fiber::tls::Kind;
 use gosched_topology::{Containers, Root};
 use std::fmt;
+use std::time::Duration;
 
 /// Where goroutines' thread-locals live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,7 @@ const KEYS: &[(&str, &str)] = &[
     ("unguarded", "1: accept stacks without guard pages"),
     ("chaos", "seed: randomise queues and preemption"),
     ("gc", "off: no collections that nobody asks for"),
+    ("traceperiod", "how long a generation of a trace is, in ms; for tests"),
     ("root", "folder of a made-up /proc and /sys, for tests"),
 ];
 
@@ -59,6 +61,7 @@ const ACTIVE: &[&str] = &[
     "asyncpreemptoff",
     "slice",
     "gc",
+    "traceperiod",
     "root",
     "traceback",
 ];
@@ -83,6 +86,7 @@ pub struct Config {
     collects: Option<bool>,
     root: Option<Root>,
     report_ms: Option<u64>,
+    trace_period_ms: Option<u64>,
     report_detail: Option<bool>,
     report_json: Option<bool>,
     traceback: Option<Traceback>,
@@ -155,6 +159,7 @@ pub(crate) struct Settled {
     pub(crate) numa: Numa,
     /// Whether collections run in the background.
     pub(crate) collects: bool,
+    pub(crate) trace_period: Duration,
     pub(crate) tls: TlsSetting,
     pub(crate) class: Class,
     pub(crate) shares_tls: bool,
@@ -228,7 +233,7 @@ impl Config {
 
     /// How long a goroutine computes before others get their turn; at least 100 us.
     #[must_use]
-    pub fn slice(mut self, slice: std::time::Duration) -> Config {
+    pub fn slice(mut self, slice: Duration) -> Config {
         self.slice_ns = Some(crate::wait::nanoseconds(slice).max(SLICE_MIN_NS));
         self
     }
@@ -304,6 +309,7 @@ impl Config {
             sight,
             numa: merged.numa.unwrap_or_default(),
             collects: merged.collects.unwrap_or(true),
+            trace_period: Duration::from_millis(merged.trace_period_ms.unwrap_or(1_000)),
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
             shares_tls: tls == TlsSetting::Shared,
@@ -337,6 +343,9 @@ impl Config {
             "gc" => set(&mut self.collects, parse_on_off(value)),
             "root" => set(&mut self.root, Some(Root::at(value))),
             "traceback" => set(&mut self.traceback, parse_traceback(value)),
+            "traceperiod" => {
+                set(&mut self.trace_period_ms, value.parse().ok().filter(|ms| *ms > 0))
+            }
             "schedtrace" => set(&mut self.report_ms, value.parse().ok()),
             "scheddetail" => set(&mut self.report_detail, parse_switch(value)),
             "schedtracejson" => set(&mut self.report_json, parse_switch(value)),

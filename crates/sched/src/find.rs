@@ -138,7 +138,7 @@ fn take_in_fairness_round(machine: &Machine, p: &'static Processor) -> Option<GR
         return None;
     }
     move_injected();
-    if let Some(g) = take_of_node(p, near::take_own(p)) {
+    if let Some(g) = take_of_node(p, near::take_own(p).or_else(near::take_unserved)) {
         return Some(g);
     }
     tried(machine, Source::RingPassed, take_passed(p))

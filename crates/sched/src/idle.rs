@@ -86,8 +86,25 @@ fn start_searcher() {
     }
 }
 
+/// Wakes a machine on an idle processor of `node`, where a thief from elsewhere has seen work; false
+/// if there is none.
+pub(crate) fn wake_one_of(node: u16) -> bool {
+    if !near::has_idle(node) {
+        return false;
+    }
+    let Some(p) = SCHEDULER.take_idle_of(node) else { return false };
+    SCHEDULER.searchers.join_for_sure();
+    start_searcher_on(p);
+    true
+}
+
 /// Finds a machine for `p`; the caller has counted it among the searchers.
 pub(crate) fn start_searcher_on(p: &'static Processor) {
+    let waker = Machine::current_here().and_then(Machine::processor);
+    // Whoever is woken must not take what the waker is about to run, see `steal`.
+    if let Some(waker) = waker {
+        waker.set_waking(true);
+    }
     match SCHEDULER.take_sleeping_for(p) {
         Some(machine) => {
             machine.is_searching.set(true);
@@ -96,6 +113,9 @@ pub(crate) fn start_searcher_on(p: &'static Processor) {
         None => fleet::order_machine(p),
     }
     fleet::want_spare();
+    if let Some(waker) = waker {
+        waker.set_waking(false);
+    }
 }
 
 /// For whoever put a processor among the idle without being a machine that looks again (I1).

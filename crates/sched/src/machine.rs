@@ -117,6 +117,13 @@ unsafe impl Sync for Machine {}
 unsafe impl Send for Machine {}
 
 impl Machine {
+    /// The machine of the calling thread, whatever the thread does; `None` on a plain thread.
+    pub(crate) fn current_here() -> Option<&'static Machine> {
+        let machine = host::current_machine().cast::<Machine>();
+        // SAFETY: every host of this process is a machine, and machines are never freed.
+        unsafe { machine.as_ref() }
+    }
+
     /// A new record, for ever. Allocates.
     pub(crate) fn leak(id: u32) -> &'static Machine {
         let machine: &'static Machine = Box::leak(Box::new(Machine {

@@ -14,9 +14,11 @@
 //! * I1. Levels are made before the first processor, and never change.
 //! * I2. What lies in a node's queue is in sight of every machine that is about to sleep, and
 //!   processors of other nodes take it once no processor of its own is idle.
+//! * I3. A queue of a node without processors in service (GOMAXPROCS is less than there are CPUs) has
+//!   its turn on every processor, as the global queue.
 //!
-//! Rejected: leaving far work to its node for a while, since a goroutine that waits beside an idle
-//! processor is what work stealing is to prevent.
+//! Rejected: leaving far work to its node for longer than a thief's patience (`steal`), since a
+//! goroutine that waits beside an idle processor is what work stealing is to prevent.
 
 #[cfg(test)]
 mod tests;
@@ -26,18 +28,17 @@ use crate::goroutine::GRef;
 use crate::machine::{Inside, Machine};
 use crate::processor::Processor;
 use gosched_base::{CachePadded, os};
-use gosched_fiber::host;
 use gosched_runq::{Batch, Injector};
 use gosched_topology::Topology;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Nodes beyond this number count as the last one.
 const NODES_MAX: usize = 64;
 /// One cache, one node.
-const LEVELS_OF_A_NODE: u32 = 2;
+pub(crate) const LEVELS_OF_A_NODE: u32 = 2;
 /// In so many rounds of four a thief stays on its node.
-const ROUNDS_AT_HOME: u32 = 2;
+pub(crate) const ROUNDS_AT_HOME: u32 = 2;
 
 /// Where a processor is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,8 @@ static LEVELS: OnceLock<Levels> = OnceLock::new();
 /// Goroutines that are to begin on a node. Pushed by: anyone. Taken by: machines, see I2.
 static QUEUES: [CachePadded<Injector<GRef>>; NODES_MAX] =
     [const { CachePadded::new(Injector::new()) }; NODES_MAX];
+/// Nodes that have a processor in service, one bit each. Written while the world is stopped.
+static SERVED: AtomicU64 = AtomicU64::new(0);
 /// Idle processors of each node. Written under the scheduler's lock.
 static IDLE: [AtomicU32; NODES_MAX] = [const { AtomicU32::new(0) }; NODES_MAX];
 
@@ -182,9 +185,7 @@ pub(crate) fn wanted() -> Option<Wanted> {
     if let Some(node) = by_queue {
         return Some(Wanted { levels, node: node as u16, cache: None });
     }
-    let machine = host::current_machine().cast::<Machine>();
-    // SAFETY: every host of this process is a machine, and machines are never freed.
-    let place = unsafe { machine.as_ref() }?.processor()?.place;
+    let place = Machine::current_here()?.processor()?.place;
     Some(Wanted { levels, node: place.node, cache: Some(place.cache) })
 }
 
@@ -197,6 +198,17 @@ impl Wanted {
         }
         self.levels.between_nodes(self.node, node)
     }
+}
+
+/// As [`wanted`], for what lies on `node`.
+pub(crate) fn wanted_on(node: u16) -> Option<Wanted> {
+    Some(Wanted { levels: followed()?, node, cache: None })
+}
+
+/// Whether `node` has idle processors; a hint, and false where no notice is taken of nodes.
+pub(crate) fn has_idle(node: u16) -> bool {
+    // ORDERING: Relaxed; as in `count_idle`.
+    followed().is_some() && IDLE[usize::from(node)].load(Relaxed) > 0
 }
 
 /// Counts a processor that has become idle. Under the scheduler's lock.
@@ -240,6 +252,25 @@ pub(crate) fn take_own(p: &Processor) -> Option<Batch<GRef>> {
     followed()?;
     let queue = &QUEUES[usize::from(p.place.node)];
     if queue.is_empty() { None } else { Some(queue.take_all()) }
+}
+
+/// Processors below `procs` are in service now. Nobody runs.
+pub(crate) fn note_served(procs: u32) {
+    if levels().is_some() {
+        let served = (0..procs).fold(0, |nodes, id| nodes | 1_u64 << place(id).node);
+        // ORDERING: Relaxed; a hint, see `take_unserved`.
+        SERVED.store(served, Relaxed);
+    }
+}
+
+/// What is to begin on nodes that have no processor (I3).
+pub(crate) fn take_unserved() -> Option<Batch<GRef>> {
+    let levels = followed()?;
+    // ORDERING: Relaxed; who sees an old number looks again in its next fairness round.
+    let served = SERVED.load(Relaxed);
+    (0..levels.nodes)
+        .find(|node| served >> node & 1 == 0 && !QUEUES[*node].is_empty())
+        .map(|node| QUEUES[node].take_all())
 }
 
 /// What is to begin on other nodes that have no idle processor (I2). If there is one it is for that

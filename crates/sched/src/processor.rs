@@ -20,7 +20,7 @@ use gosched_runq::{Injector, List, Owner, Ring};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
 
@@ -50,6 +50,9 @@ pub(crate) struct Processor {
     pub(crate) place: Place,
     /// The machine that holds it; null if idle. Written by: the holder. Read by: dumps.
     machine: AtomicPtr<Machine>,
+    /// The holder wakes somebody, which takes longer than thieves leave its next slot alone. Written
+    /// by: the holder. Read by: thieves.
+    is_waking: AtomicBool,
     /// The machine that gave it up when the world was stopped. Written by: that one, the stopper.
     stopped: AtomicPtr<Machine>,
     pub(crate) timers: Timers,
@@ -95,6 +98,7 @@ impl Processor {
             id,
             place: near::place(id),
             machine: AtomicPtr::new(std::ptr::null_mut()),
+            is_waking: AtomicBool::new(false),
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
             counters: CachePadded::new(PerProcessor::default()),
@@ -183,6 +187,17 @@ impl Processor {
         let m = self.machine.load(Relaxed);
         // SAFETY: machines are never freed.
         unsafe { m.as_ref() }
+    }
+
+    /// Whether the holder is in the middle of waking somebody; a hint.
+    pub(crate) fn is_waking(&self) -> bool {
+        // ORDERING: Relaxed; a hint.
+        self.is_waking.load(Relaxed)
+    }
+
+    pub(crate) fn set_waking(&self, is_waking: bool) {
+        // ORDERING: Relaxed; as above.
+        self.is_waking.store(is_waking, Relaxed);
     }
 
     /// `machine` has given it up, because the world is being stopped.

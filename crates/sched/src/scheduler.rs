@@ -134,6 +134,7 @@ impl Scheduler {
         for id in (0..procs as u32).rev() {
             self.give_idle(self.processor(id));
         }
+        near::note_served(procs as u32);
         // ORDERING: Release pairs with `procs`.
         self.procs.store(procs as u32, Release);
     }
@@ -161,6 +162,7 @@ impl Scheduler {
 
     /// Sets GOMAXPROCS. The world is stopped.
     pub(crate) fn set_procs(&self, procs: u32) {
+        near::note_served(procs);
         // ORDERING: Release pairs with `procs`.
         self.procs.store(procs, Release);
     }
@@ -210,6 +212,21 @@ impl Scheduler {
         let wanted = near::wanted();
         let mut synced = self.synced.lock();
         synced.take_idle(&self.idle_processors, wanted)
+    }
+
+    /// Takes an idle processor of a node.
+    pub(crate) fn take_idle_of(&self, node: u16) -> Option<&'static Processor> {
+        let wanted = near::wanted_on(node);
+        let mut synced = self.synced.lock();
+        if !near::has_idle(node) {
+            return None;
+        }
+        synced.take_idle(&self.idle_processors, wanted)
+    }
+
+    /// Whether something lies in a queue of all processors.
+    pub(crate) fn has_work_for_all(&self) -> bool {
+        !self.global.is_empty() || !self.injected.is_empty()
     }
 
     /// As [`take_idle`](Scheduler::take_idle); without one the summoned searcher is called off,
@@ -367,7 +384,21 @@ impl Scheduler {
 
     /// Dead descriptors for a processor.
     pub(crate) fn take_free(&self, max: usize) -> Batch<GRef> {
-        self.free.lock().take(max)
+        let batch = self.free.lock().take(max);
+        if !batch.is_empty() {
+            return batch;
+        }
+        let Some(mut page) = slab::bare::take_page() else { return batch };
+        let (batch, rest) = (page.take(max), page.len());
+        self.free.lock().append(page.take(rest));
+        batch
+    }
+
+    /// All dead descriptors that are in no processor's hands, but for `keep`.
+    pub(crate) fn take_free_beyond(&self, keep: usize) -> Batch<GRef> {
+        let mut free = self.free.lock();
+        let surplus = free.len().saturating_sub(keep);
+        free.take(surplus)
     }
 
     /// Dead descriptors from a processor. Those that plain threads took come back to them.

@@ -1,11 +1,15 @@
 //! Where descriptors live: dense chunks of memory that are never freed.
 //!
 //! Made by bumping one index, so that plain threads need no lock for a new one, and kept for ever,
-//! so that stale references stay harmless and a dump can walk them all.
+//! so that stale references stay harmless and a dump can walk them all. The memory of those that are
+//! dead may go back to the system, see [`bare`].
 //!
 //! A descriptor is touched first when it is taken, so that a program of a few goroutines pays for a
 //! few pages. From the second chunk on the kernel is asked for huge pages: many goroutines are
-//! many, and each fault less is 1 us less.
+//! many, and each fault less is 1 us less. Not while pages that were given back are left: there were
+//! many.
+
+pub(crate) mod bare;
 
 use crate::goroutine::{GRef, Goroutine};
 use crate::names::Place;
@@ -44,7 +48,7 @@ pub(crate) fn fresh() -> GRef {
     // ORDERING: Acquire pairs with `install`; makes the chunk's initial contents visible.
     let mut chunk = slot.load(Acquire);
     if chunk.is_null() {
-        chunk = install(slot, index >= CHUNK);
+        chunk = install(slot, index >= CHUNK && !bare::are_some());
     }
     // SAFETY: inside the chunk. Nobody else has it, and zeroes are valid in every field.
     let g = unsafe { GRef::from_address(chunk.wrapping_add(index % CHUNK)) };

@@ -1,23 +1,33 @@
 //! Taking work from other processors.
 //!
 //! Four rounds over all of them in a pseudo-random order (start and co-prime step, as Go's
-//! `stealOrder`); timers and next slots only in the last. Where there are several caches or nodes
-//! (`near`) each round goes from near to far, and the first two stay on the node. A next slot is left alone for 3 us: its
+//! `stealOrder`); timers and next slots only in the last. A next slot is left alone for 3 us: its
 //! goroutine is about to run where it is, and taking it would tear a ping-pong pair apart. Go
-//! sleeps for that time, which costs 50 us under the default timer slack; here it is spun.
+//! sleeps for that time, which costs 50 us under the default timer slack; here it is spun. The system
+//! call by which the victim wakes the thief may last longer, so its time is added, up to 50 us.
+//!
+//! Where there are several caches or nodes (`near`) each round goes from near to far, and the first
+//! two stay on the node. Before the third, if there is work elsewhere, a thief goes on looking at its
+//! own node for 50 us, and lets other threads have the CPU meanwhile. What it sees on a node that has
+//! idle processors it leaves there, and wakes one of those.
 
 use crate::goroutine::GRef;
 use crate::machine::Machine;
-use crate::near;
+use crate::near::{self, LEVELS_OF_A_NODE, ROUNDS_AT_HOME};
 use crate::park;
 use crate::plant;
 use crate::plant::Place;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
+use crate::{idle, world};
 use gosched_base::os;
 
 const ROUNDS: u32 = 4;
 const NEXT_GRACE_NS: u64 = 3_000;
+/// The same with the time added in which the victim wakes somebody, mostly the thief.
+const NEXT_GRACE_MAX_NS: u64 = 50_000;
+/// How long a thief waits for near work before it takes far work.
+const PATIENCE_NS: u64 = 50_000;
 
 /// Steals a goroutine, if searching is allowed (see `Searchers`) and there is one.
 pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<GRef> {
@@ -26,13 +36,11 @@ pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<
         // SAFETY: this machine holds `p`, inside the runtime.
         return unsafe { p.queue() }.pop_front();
     }
-    for round in 1..=ROUNDS {
-        if let Some(g) = round_trip(p, round) {
-            plant::here(Place::Steal);
-            return Some(g);
-        }
+    let found = (1..=ROUNDS).find_map(|round| round_trip(p, round));
+    if found.is_some() {
+        plant::here(Place::Steal);
     }
-    None
+    found
 }
 
 fn start_searching(machine: &Machine) -> bool {
@@ -54,10 +62,41 @@ fn round_trip(p: &'static Processor, round: u32) -> Option<GRef> {
     }
     match near::for_thieves() {
         None => look_at_some(p, is_last, |_| true),
-        Some(levels) => (0..levels.reach(round)).find_map(|level| {
-            look_at_some(p, is_last, |victim| levels.between(p.place, victim.place) == level)
-        }),
+        Some(levels) => {
+            let look_at = |level| {
+                look_at_some(p, is_last, |victim| levels.between(p.place, victim.place) == level)
+            };
+            let near = || (0..LEVELS_OF_A_NODE).find_map(look_at);
+            if round == ROUNDS_AT_HOME + 1
+                && is_work_far(p)
+                && let Some(g) = wait_at_home(p, near)
+            {
+                return Some(g);
+            }
+            (0..levels.reach(round)).find_map(look_at)
+        }
     }
+}
+
+/// Whether other nodes have work.
+fn is_work_far(p: &Processor) -> bool {
+    let is_far = |other: &Processor| other.place.node != p.place.node;
+    SCHEDULER.processors().any(|other| is_far(other) && !other.ring.is_empty())
+}
+
+/// Looks near by again and again for a while, and lets other threads have the CPU meanwhile: those
+/// of near processors may be about to publish something.
+fn wait_at_home(p: &Processor, mut near: impl FnMut() -> Option<GRef>) -> Option<GRef> {
+    let until = os::monotonic_ns() + PATIENCE_NS;
+    // What lies in the queues of all is for searchers like this one.
+    let may_wait = || !world::must_stop(p) && !SCHEDULER.has_work_for_all();
+    while os::monotonic_ns() < until && may_wait() {
+        os::yield_cpu();
+        if let Some(g) = near() {
+            return Some(g);
+        }
+    }
+    None
 }
 
 /// Looks once at every other processor that is `meant`.
@@ -78,6 +117,9 @@ fn look_at_some(
                 return Some(g);
             }
         }
+        if is_for_its_node(p, victim) {
+            continue;
+        }
         if let Some(g) = steal_urgent(victim, p) {
             return Some(g);
         }
@@ -95,6 +137,12 @@ fn look_at_some(
         }
     }
     None
+}
+
+/// Whether `victim` is far, and its node has an idle processor, which is woken for what is there.
+fn is_for_its_node(p: &Processor, victim: &Processor) -> bool {
+    let node = victim.place.node;
+    node != p.place.node && !victim.ring.is_empty() && idle::wake_one_of(node)
 }
 
 fn count_if_far(p: &Processor, victim: &Processor) {
@@ -129,15 +177,24 @@ fn steal_next(victim: &Processor) -> Option<GRef> {
     let tick = victim.tick();
     let seen = victim.ring.peek_next()?;
     if victim.machine().is_some() {
-        let until = os::monotonic_ns() + NEXT_GRACE_NS;
-        while os::monotonic_ns() < until {
-            std::hint::spin_loop();
-        }
+        wait_for_grace(victim);
         if victim.tick() != tick {
             return None;
         }
     }
     victim.ring.steal_next(seen)
+}
+
+fn wait_for_grace(victim: &Processor) {
+    let begin = os::monotonic_ns();
+    let (mut now, mut until) = (begin, begin + NEXT_GRACE_NS);
+    while now < until {
+        std::hint::spin_loop();
+        now = os::monotonic_ns();
+        if victim.is_waking() {
+            until = (now + NEXT_GRACE_NS).min(begin + NEXT_GRACE_MAX_NS);
+        }
+    }
 }
 
 /// Every processor's number once: a random start and a step that has no common divisor with their

@@ -20,11 +20,13 @@
 //! traffic, and a second CPU. One order for all events (a counter): the line that everybody writes.
 
 mod chunk;
+mod clock;
 mod flight;
 mod lane;
 mod session;
 mod sites;
 mod user;
+mod word;
 mod words;
 
 pub use flight::FlightRecorder;
@@ -50,6 +52,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed},
 };
+use word::Word;
 
 /// The generation that is being written; 0: no trace.
 static GENERATION: CachePadded<AtomicU32> = CachePadded::new(AtomicU32::new(0));
@@ -85,37 +88,6 @@ fn overrun(is_lost: bool) {
     COLLECTOR.wake();
 }
 
-/// What was last said of a goroutine or a processor.
-#[derive(Clone, Copy)]
-struct Word {
-    generation: u64,
-    status: u64,
-    seq: u64,
-}
-
-const STATUS_SHIFT: u32 = 28;
-
-impl Word {
-    fn read(word: &AtomicU64) -> Word {
-        // ORDERING: Relaxed; handed over with what it belongs to.
-        let bits = word.load(Relaxed);
-        let low = bits as u32;
-        let (status, seq) = (low >> STATUS_SHIFT, low & ((1 << STATUS_SHIFT) - 1));
-        Word { generation: bits >> 32, status: status.into(), seq: seq.into() }
-    }
-
-    fn write(self, word: &AtomicU64) {
-        // ORDERING: Relaxed; as above.
-        word.store(self.generation << 32 | self.status << STATUS_SHIFT | self.seq, Relaxed);
-    }
-
-    /// Whether it was named in this trace.
-    fn is_known(self) -> bool {
-        // ORDERING: Relaxed; written before the trace began.
-        self.generation != 0 && self.generation >= u64::from(FIRST.load(Relaxed))
-    }
-}
-
 fn word_of(g: GRef) -> &'static AtomicU64 {
     &slab::name_of(g).traced
 }
@@ -128,20 +100,25 @@ fn thread_of(machine: &Machine) -> u64 {
 impl Section<'_> {
     /// States what `g` was before its next event, once in a generation. `None`: the trace does not
     /// know it.
+    #[inline]
     fn touch_goroutine(&mut self, g: GRef, thread: u64) -> Option<Word> {
-        let mut word = Word::read(word_of(g));
-        if !word.is_known() {
-            return None;
+        let word = Word::read(word_of(g));
+        if word.generation == self.generation {
+            return Some(word);
         }
-        if word.generation != self.generation {
-            (word.generation, word.seq) = (self.generation, 0);
-            let has_thread =
-                word.status == GoStatus::Running as u64 || word.status == GoStatus::Syscall as u64;
-            let thread = if has_thread { thread } else { NO_THREAD };
-            self.put(Kind::GoStatus, &[g.id(), thread, word.status]);
-            word.write(word_of(g));
-        }
-        Some(word)
+        word.is_known().then(|| self.state_goroutine(g, word, thread))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn state_goroutine(&mut self, g: GRef, word: Word, thread: u64) -> Word {
+        let has_thread =
+            word.status == GoStatus::Running as u64 || word.status == GoStatus::Syscall as u64;
+        let thread = if has_thread { thread } else { NO_THREAD };
+        self.put(Kind::GoStatus, &[g.id(), thread, word.status]);
+        let word = Word { generation: self.generation, seq: 0, ..word };
+        word.write(word_of(g));
+        word
     }
 
     fn set_goroutine(&self, g: GRef, word: Word, status: GoStatus) {
@@ -149,16 +126,19 @@ impl Section<'_> {
     }
 
     /// As [`touch_goroutine`](Section::touch_goroutine). One that the trace does not know is idle.
+    #[inline]
     fn touch_processor(&mut self, p: &Processor) -> Word {
-        let mut word = Word::read(&p.traced);
-        if !word.is_known() {
-            (word.generation, word.status) = (0, ProcStatus::Idle as u64);
-        }
-        if word.generation != self.generation {
-            (word.generation, word.seq) = (self.generation, 0);
-            self.put(Kind::ProcStatus, &[p.id.into(), word.status]);
-            word.write(&p.traced);
-        }
+        let word = Word::read(&p.traced);
+        if word.generation == self.generation { word } else { self.state_processor(p, word) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn state_processor(&mut self, p: &Processor, word: Word) -> Word {
+        let status = if word.is_known() { word.status } else { ProcStatus::Idle as u64 };
+        self.put(Kind::ProcStatus, &[p.id.into(), status]);
+        let word = Word { generation: self.generation, status, seq: 0 };
+        word.write(&p.traced);
         word
     }
 

@@ -28,5 +28,7 @@ pub use read::{Batch, Damaged, Frame, Generation, Trace};
 pub use table::Table;
 pub use varint::{VARINT_MAX, read_varint, write_varint};
 pub use verify::{Fault, Verified, verify};
-pub use write::{EVENT_MAX, HEADER, NO_THREAD, STRING_MAX, STRINGS, batch_header, encode};
-pub use write::{encode_string, frequency_batch};
+pub use write::{
+    EVENT_MAX, EVENT_ROOM, HEADER, NO_THREAD, STRING_MAX, STRINGS, batch_header, encode,
+    encode_in_room, encode_string, frequency_batch,
+};

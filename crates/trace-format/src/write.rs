@@ -38,6 +38,67 @@ pub fn encode(out: &mut [u8], kind: Kind, dt: u64, args: &[u64]) -> Option<usize
     Some(len)
 }
 
+/// What [`encode_in_room`] wants to write into: an event, and what it writes behind it.
+pub const EVENT_ROOM: usize = EVENT_MAX + 8;
+
+/// As [`encode`], where there is room for whatever event it is; how many bytes it took. What is behind
+/// them is overwritten.
+///
+/// ```
+/// use gosched_trace_format::{EVENT_ROOM, Kind, encode_in_room};
+///
+/// let mut out = [0; EVENT_ROOM];
+/// assert_eq!(encode_in_room(&mut out, Kind::GoStart, 5, &[7, 300]), 5);
+/// assert_eq!(out[..5], [16, 5, 7, 0xac, 2]);
+/// ```
+#[inline]
+pub fn encode_in_room<const N: usize>(
+    out: &mut [u8; EVENT_ROOM],
+    kind: Kind,
+    dt: u64,
+    args: &[u64; N],
+) -> usize {
+    const { assert!(N < 5, "no event is longer than EVENT_MAX") };
+    debug_assert_eq!(crate::spec(kind as u8).map(|spec| spec.args.len()), Some(args.len()));
+    out[0] = kind as u8;
+    let mut len = 1;
+    for value in [&dt].into_iter().chain(args) {
+        len += put_varint(out, len, *value);
+    }
+    len
+}
+
+/// Writes a number at `at`; how many bytes that took. Most are short.
+#[inline(always)]
+fn put_varint(out: &mut [u8; EVENT_ROOM], at: usize, value: u64) -> usize {
+    let Some(room) = out.get_mut(at..at + 4) else { return 0 };
+    if value < 1 << 7 {
+        room[0] = value as u8;
+        return 1;
+    }
+    if value < 1 << 14 {
+        let spread = (value & 0x7f | (value & 0x3f80) << 1 | 0x80) as u16;
+        room[..2].copy_from_slice(&spread.to_le_bytes());
+        return 2;
+    }
+    if value < 1 << 28 {
+        let value = value as u32;
+        let low = value & 0x7f | (value & 0x3f80) << 1 | 0x8080;
+        let high = (value & 0x001f_c000) << 2 | (value & 0x0fe0_0000) << 3;
+        let is_long = value >= 1 << 21;
+        let spread = low | high | u32::from(is_long) << 23;
+        room.copy_from_slice(&spread.to_le_bytes());
+        return 3 + usize::from(is_long);
+    }
+    put_long_varint(out, at, value)
+}
+
+#[cold]
+#[inline(never)]
+fn put_long_varint(out: &mut [u8; EVENT_ROOM], at: usize, value: u64) -> usize {
+    out.get_mut(at..).and_then(|room| write_varint(room, value)).unwrap_or(0)
+}
+
 /// What a batch of strings begins with, before what [`encode_string`] writes.
 pub const STRINGS: u8 = mark::STRINGS;
 
@@ -87,4 +148,21 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
     let mut bytes = [0; VARINT_MAX];
     let len = write_varint(&mut bytes, value).unwrap_or(0);
     out.extend_from_slice(&bytes[..len]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_write_an_event_agree() {
+        let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]).chain([u64::MAX]);
+        for value in edges {
+            let (mut one, mut other) = ([0; EVENT_MAX], [0xff; EVENT_ROOM]);
+            let args = [value, 300, value];
+            let len = encode(&mut one, Kind::GoStatus, value, &args).expect("there is room");
+            assert_eq!(encode_in_room(&mut other, Kind::GoStatus, value, &args), len);
+            assert_eq!(one[..len], other[..len], "{value}");
+        }
+    }
 }

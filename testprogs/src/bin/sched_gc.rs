@@ -1,4 +1,6 @@
 //! A peak of goroutines with deep stacks, then a collection. Prints what the process holds in KiB.
+//! `sched_gc goroutine|plain|background|shallow [HOW_MANY]`: who collects; `shallow` is `plain` after
+//! goroutines that use little stack.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -9,7 +11,14 @@ use std::{env, fs};
 use gosched::sync::Pool;
 use gosched::{go, run, runtime, thread};
 
-const GOROUTINES: usize = 3_000;
+fn how_many() -> usize {
+    env::args().nth(2).map_or(3_000, |n| n.parse().expect("a number"))
+}
+
+fn is_asked(kind: &str) -> bool {
+    env::args().nth(1).as_deref() == Some(kind)
+}
+
 const DEEP: usize = 64 << 10;
 /// Goroutines that sleep in the kernel at once, each on a thread of its own.
 const BLOCKED: usize = 60;
@@ -21,13 +30,22 @@ fn main() {
     println!("before={before}");
     peak();
     println!("peak={}", PEAK.load(SeqCst));
-    if env::args().nth(1).as_deref() == Some("background") {
+    if is_asked("background") {
         return by_itself(before);
+    }
+    if is_asked("shallow") {
+        runtime::gc();
+        println!("collected={}", resident());
+        (0..1_000).for_each(|i| assert_eq!(go(move || i).join().expect("it does not panic"), i));
+        println!("after_trickle={}", resident());
+        peak();
+        println!("peak_again={}", PEAK.load(SeqCst));
+        return;
     }
     println!("after={}", resident());
     many_threads();
     println!("threads_after={}", threads());
-    if env::args().nth(1).as_deref() == Some("plain") {
+    if is_asked("plain") {
         runtime::gc();
     } else {
         run(runtime::gc);
@@ -77,17 +95,20 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 fn peak() {
     let arrived = Arc::new(AtomicUsize::new(0));
-    let goroutines: Vec<_> = (0..GOROUTINES)
+    let is_deep = !is_asked("shallow");
+    let goroutines: Vec<_> = (0..how_many())
         .map(|_| {
             let arrived = arrived.clone();
             go(move || {
-                deep();
+                if is_deep {
+                    deep();
+                }
                 arrived.fetch_add(1, SeqCst);
                 thread::park();
             })
         })
         .collect();
-    while arrived.load(SeqCst) < GOROUTINES {
+    while arrived.load(SeqCst) < how_many() {
         std::thread::sleep(Duration::from_millis(1));
     }
     PEAK.store(resident(), SeqCst);

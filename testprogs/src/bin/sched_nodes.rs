@@ -1,7 +1,8 @@
 //! Several NUMA nodes, made up by the tree that `GOSCHED=root=...` names.
 //!
 //! `steals`: one processor of each node makes all the work. `begins`: goroutines that ask for a node.
-//! `pairs`: two goroutines that wake each other. Prints what was counted.
+//! `unserved`: one asks for a node that has no processor. `pairs`: two goroutines that wake each
+//! other. Prints what was counted.
 
 use gosched::channel::bounded;
 use gosched::sync::WaitGroup;
@@ -11,13 +12,14 @@ use std::env;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn main() {
     let kind = env::args().nth(1).expect("what to do");
     run(move || match kind.as_str() {
         "steals" => steals(),
         "begins" => begins(),
+        "unserved" => unserved(),
         "pairs" => pairs(),
         other => panic!("no kind {other}"),
     });
@@ -28,10 +30,11 @@ const STEALS: u64 = 300;
 /// Some 100 us of a task's own, optimised or not.
 const TURNS: u64 = if cfg!(debug_assertions) { 10_000 } else { 150_000 };
 /// Tasks of a producer that have not ended.
-const OUTSTANDING: u64 = 200;
+const OUTSTANDING: u64 = 50;
 
 fn steals() {
     let done = Arc::new(AtomicBool::new(false));
+    let observer = observe(done.clone());
     let (made, ran, worst) =
         (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let producers: Vec<_> = (0..NODES)
@@ -77,6 +80,21 @@ fn steals() {
     println!("far={}", counters.far_steals);
     println!("lost={}", made.load(SeqCst) - ran.load(SeqCst));
     println!("worst_us={}", worst.load(SeqCst));
+    println!("stalled_us={}", observer.join().expect("it does not panic"));
+}
+
+/// For how long at most the system let a thread wait that wanted to run, in microseconds: goroutines
+/// wait that long as well, whatever the scheduler does.
+fn observe(done: Arc<AtomicBool>) -> std::thread::JoinHandle<u64> {
+    std::thread::spawn(move || {
+        let mut worst = 0;
+        while !done.load(SeqCst) {
+            let begin = Instant::now();
+            std::thread::sleep(Duration::from_millis(1));
+            worst = worst.max(begin.elapsed().as_micros() as u64);
+        }
+        worst
+    })
 }
 
 fn begins() {
@@ -93,7 +111,7 @@ fn begins() {
         Builder::new().node(i % NODES).spawn(begin).expect("a stack");
         // Everybody is idle but the caller.
         while all.load(SeqCst) <= i as u64 {
-            thread::sleep(std::time::Duration::from_micros(50));
+            thread::sleep(Duration::from_micros(50));
         }
     }
     group.wait();
@@ -116,6 +134,37 @@ fn begins() {
         .map(|one| one.expect("a stack").join().expect("it does not panic"))
         .sum();
     println!("on_one={sum}");
+}
+
+/// Both processors are of the first node, and never idle.
+fn unserved() {
+    runtime::gomaxprocs(2);
+    let done = Arc::new(AtomicBool::new(false));
+    let busy: Vec<_> = (0..4)
+        .map(|_| {
+            let done = done.clone();
+            go(move || {
+                let mut rounds = 0_u64;
+                while !done.load(SeqCst) {
+                    rounds += 1;
+                    thread::yield_now();
+                }
+                rounds
+            })
+        })
+        .collect();
+    let mut begun = 0;
+    for i in 0..100 {
+        let (sender, receiver) = bounded(1);
+        let begin = move || sender.send(()).expect("somebody waits");
+        drop(Builder::new().node(1 + i % (NODES - 1)).spawn(begin).expect("a stack"));
+        receiver.recv().expect("it is there");
+        begun += 1;
+    }
+    done.store(true, SeqCst);
+    let rounds: u64 = busy.into_iter().map(|one| one.join().expect("it does not panic")).sum();
+    println!("begun={begun}");
+    println!("rounds={rounds}");
 }
 
 const ROUNDS: usize = 200_000;

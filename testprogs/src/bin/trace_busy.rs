@@ -47,19 +47,19 @@ fn main() {
     trace::start(written.into_file(&file)).expect("no other trace is on");
     let within = Tally::now();
     let before = runtime::counters();
-    let acts: [fn(); 10] = [
-        channels,
-        sockets,
-        timers,
-        locks,
-        declared,
-        undeclared,
-        computes,
-        plain_threads,
-        procs,
-        collects,
+    let stops_before = runtime::world_stops().count;
+    let goroutines = [
+        go(channels),
+        go(sockets),
+        go(timers),
+        go(locks),
+        go(declared),
+        go(undeclared),
+        go(computes),
+        go(plain_threads),
+        go(procs),
+        go(collects),
     ];
-    let goroutines: Vec<_> = acts.into_iter().map(|act| go(act)).collect();
     let is_enough = || {
         let counters = runtime::counters();
         generation_count.load(SeqCst) >= generations
@@ -79,7 +79,8 @@ fn main() {
     assert_eq!(waits.join().expect("it does not panic"), 7);
     sleeps.join().expect("it does not panic");
     runtime::gomaxprocs(PROCS_MAX);
-    let created = runtime::counters().created - before.created;
+    let after = runtime::counters();
+    let stops = runtime::world_stops().count - stops_before;
     let within = Tally::now().since(within);
     trace::stop().expect("the file takes all");
     let around = Tally::now().since(around);
@@ -87,7 +88,9 @@ fn main() {
         println!("{name}_least={least}");
         println!("{name}_most={most}");
     }
-    println!("created={}", created + OUTSIDE.load(SeqCst));
+    println!("created={}", after.created - before.created + OUTSIDE.load(SeqCst));
+    println!("collections={}", after.collections - before.collections);
+    println!("stops={stops}");
     println!("steps={steps}");
     println!("rounds={}", ROUNDS.load(Relaxed));
     println!("forced={}", runtime::preemptions().in_place);

@@ -216,6 +216,12 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Lets other threads have this CPU, if any waits for it.
+pub fn yield_cpu() {
+    // SAFETY: no memory is passed. It never fails.
+    let _ = unsafe { syscall(libc::SYS_sched_yield, [0; 6]) };
+}
+
 fn timespec(d: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: d.as_secs().min(i64::MAX as u64) as i64,

@@ -65,6 +65,14 @@ const MXCSR_DEFAULT: u32 = 0x1f80;
 /// As above, for the x87 unit: extended precision, all exceptions masked.
 const FPUCW_DEFAULT: u16 = 0x037f;
 
+/// The CPU's counter of time, as it is about now: neither reads nor writes are ordered by it.
+#[inline(always)]
+#[must_use]
+pub fn counter() -> u64 {
+    // SAFETY: every CPU of this architecture has it, and Linux lets programs read it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
 /// Asks for the line at `address`, which need not be mapped.
 #[inline(always)]
 pub fn prefetch(address: usize) {

@@ -63,3 +63,17 @@ fn memory_falls_by_itself_and_stays_low() {
     figures.expect_at_most("after_trickle", before + 40_000);
     figures.expect("left_in_pool", 0);
 }
+
+/// Each of 50,000 goroutines leaves a descriptor of 128 bytes, 6 MiB together, and links of its stack.
+#[test]
+fn descriptors_go_as_well_and_come_back() {
+    let ended =
+        Child::new("sched_gc", &["shallow", "50000"]).procs(2).env("GOSCHED", "gc=off").run();
+    let figures = ended.figures();
+    println!("{}", ended.out());
+    let before = figures.get("before");
+    assert!(figures.get("peak") > before + 400_000, "there was no peak\n{}", ended.story());
+    figures.expect_at_most("collected", 2 * before);
+    figures.expect_at_most("after_trickle", 2 * before);
+    assert!(figures.get("peak_again") > before + 400_000, "{}", ended.story());
+}

@@ -26,7 +26,14 @@ fn far_share(setting: &str) -> u64 {
 #[test]
 fn work_is_stolen_near_by_first() {
     let (near, blind) = (far_share("numa=1"), far_share("numa=blind"));
-    assert!(near < blind, "{near} of 1,000 steals were far, {blind} without looking");
+    assert!(2 * near < blind, "{near} of 1,000 steals were far, {blind} without looking");
+}
+
+#[test]
+fn a_node_without_processors_has_its_turn() {
+    let figures = four_nodes("numa=1", "unserved");
+    figures.figures().expect("begun", 100);
+    figures.figures().expect_some("rounds");
 }
 
 #[test]
@@ -55,6 +62,6 @@ fn a_pair_stays_where_it_is() {
     let ended = Child::new("sched_nodes", &["pairs"]).procs(2).run();
     println!("{}", ended.out());
     let figures = ended.figures();
-    // About 1 in 100; each time that the system stops one thread its goroutine may rightly leave.
-    figures.expect_at_most("stolen", figures.get("switches") / 20);
+    // 1 or 2 in 1,000; each time that the system stops one thread its goroutine may rightly leave.
+    figures.expect_at_most("stolen", figures.get("switches") / 100);
 }

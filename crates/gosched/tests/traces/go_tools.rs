@@ -34,7 +34,8 @@ pub(crate) fn tool(go: &OsString, tool: &str, args: &[&str]) -> Output {
 fn go_opens_a_busy_program() {
     let Some(go) = go("trace", "-pprof") else { return };
     let file = TraceFile::new("go");
-    Child::new("trace_busy", &[file.path(), "3", "5"]).procs(2).run().expect_code(0);
+    let child = Child::new("trace_busy", &[file.path(), "60", "5"]).procs(2);
+    child.env("GOSCHED", "traceperiod=5").run().expect_code(0);
     let parsed = text(&tool(&go, "trace", &["-d=parsed", file.path()]));
     for words in [
         "stop-the-world (GOMAXPROCS)",
@@ -47,6 +48,8 @@ fn go_opens_a_busy_program() {
         "TaskBegin",
         "gosched.undeclared blocking",
         "trace_busy::sockets::{{closure}}",
+        "stop-the-world (gc)",
+        "GC concurrent mark phase",
     ] {
         assert!(parsed.contains(words), "{words}");
     }

@@ -59,16 +59,22 @@ const ALWAYS: [Kind; 19] = [
 #[track_caller]
 fn busy(tls: &str, stopped: &str) -> Verified {
     let file = TraceFile::new(&format!("busy-{tls}"));
-    let child = Child::new("trace_busy", &[file.path(), "3", stopped]).procs(2);
-    let ended = child.env("GOSCHED", &format!("tls={tls}")).run();
+    let child = Child::new("trace_busy", &[file.path(), "60", stopped]).procs(2);
+    // Generations of a second take a minute.
+    let ended = child.env("GOSCHED", &format!("gc=off,traceperiod=5,tls={tls}")).run();
     let figures = ended.figures();
     let verified = check(&file.bytes());
     agree(&verified, preempted(&file.bytes()), &ended);
-    assert!(verified.generations >= 3);
+    assert!(verified.generations >= 60);
     for kind in ALWAYS {
         assert!(verified.count(kind) > 0, "{kind:?}\n{}", ended.story());
     }
     assert_eq!(verified.count(GoCreate), figures.get("created"), "{}", ended.story());
+    for (kind, figure) in
+        [(GCBegin, "collections"), (GCEnd, "collections"), (STWBegin, "stops"), (STWEnd, "stops")]
+    {
+        assert_eq!(verified.count(kind), figures.get(figure), "{kind:?} {}", ended.story());
+    }
     for (kind, per_step) in [
         (UserTaskBegin, 1),
         (UserTaskEnd, 1),

@@ -157,6 +157,7 @@ pub(super) fn take_full() -> Option<Owned> {
 }
 
 impl Chunk {
+    #[inline]
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         PAYLOAD - self.len >= bytes
     }

@@ -140,7 +140,7 @@ impl Kept {
     fn has_too_much(&self) -> bool {
         let Some(second) = self.generations.get(1) else { return false };
         let bytes: usize = self.generations.iter().map(|closed| closed.bytes.len()).sum();
-        let age = os::monotonic_ns().saturating_sub(second.begun);
+        let age = os::monotonic_ns().saturating_sub(second.begun_ns);
         bytes > self.max_bytes || age > self.min_age
     }
 

@@ -17,10 +17,12 @@
 //! it meanwhile, and others may use its memory.
 
 use super::chunk::{self, Chunk, Owned};
+use super::clock;
 use super::{GENERATION, overrun};
 use gosched_base::{Lock, barrier};
 use gosched_trace_format::{
-    EVENT_MAX, Kind, NO_THREAD, STRING_MAX, STRINGS, encode, encode_string,
+    EVENT_MAX, EVENT_ROOM, Kind, NO_THREAD, STRING_MAX, STRINGS, encode, encode_in_room,
+    encode_string,
 };
 use std::ptr;
 use std::sync::atomic::{
@@ -97,7 +99,7 @@ impl Lane {
         // ORDERING: Relaxed; only the mark is looked at.
         let held = self.chunk.load(Relaxed);
         let is_known = now != 0 && !held.is_null() && held == mark(unmark(held), generation);
-        let now = if is_known { now } else { gosched_base::os::monotonic_ns() };
+        let now = if is_known { now } else { clock::now() };
         Some(Section { lane: self, generation, thread, now })
     }
 
@@ -170,15 +172,32 @@ impl Lane {
         self.why.store(why, Relaxed);
     }
 
+    #[inline]
     pub(super) fn take_why(&self) -> u8 {
-        // ORDERING: Relaxed; one thread.
-        self.why.swap(0, Relaxed)
+        // ORDERING: Relaxed for both; one thread, so no exchange is needed.
+        let why = self.why.load(Relaxed);
+        if why != 0 {
+            self.why.store(0, Relaxed);
+        }
+        why
     }
 }
 
 impl Section<'_> {
     /// Writes an event.
-    pub(super) fn put(&mut self, kind: Kind, args: &[u64]) {
+    #[inline]
+    pub(super) fn put<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
+        let now = self.now;
+        let Some(chunk) = self.chunk_with_room(EVENT_ROOM) else { return };
+        let dt = now.saturating_sub(chunk.last);
+        if let Some(room) = chunk.bytes[chunk.len..].first_chunk_mut() {
+            chunk.len += encode_in_room(room, kind, dt, args);
+            chunk.last += dt;
+        }
+    }
+
+    /// As [`put`](Section::put), where the number of arguments depends.
+    pub(super) fn put_slice(&mut self, kind: Kind, args: &[u64]) {
         let now = self.now;
         let Some(chunk) = self.chunk_with_room(EVENT_MAX) else { return };
         let dt = now.saturating_sub(chunk.last);
@@ -200,6 +219,7 @@ impl Section<'_> {
         }
     }
 
+    #[inline]
     fn chunk_with_room(&mut self, room: usize) -> Option<&mut Chunk> {
         // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
         let held = self.lane.chunk.load(Acquire);

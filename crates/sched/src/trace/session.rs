@@ -6,6 +6,7 @@
 //! one moment, in the sense that what comes after a missing one is missing too.
 
 use super::chunk::{self, Owned};
+use super::clock::{self, Speed};
 use super::lane::{self, Lane, Section};
 use super::sites::{self, Who, stack};
 use super::{
@@ -30,10 +31,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a generation is. Go's.
+/// How long a generation is, unless a test says otherwise. Go's.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Times are nanoseconds of the monotonic clock.
-const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Why no trace was begun.
 #[derive(Debug)]
@@ -59,8 +58,10 @@ impl std::error::Error for TraceError {}
 /// A generation that has ended.
 pub(super) struct Closed {
     pub(super) number: u64,
-    /// A time before all of its events.
+    /// A time before all of its events, in ticks.
     pub(super) begun: u64,
+    /// When that was, in nanoseconds of the monotonic clock.
+    pub(super) begun_ns: u64,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -135,17 +136,18 @@ pub(super) fn begin(sink: Box<dyn Sink>) -> Result<(), TraceError> {
     // ORDERING: Relaxed for both; no trace is on, and this thread begins the next one.
     HAS_OVERRUN.store(false, Relaxed);
     let number = FIRST.load(Relaxed).max(LAST.load(Relaxed)) + 1;
-    let begun = os::monotonic_ns();
+    clock::choose();
+    let beginning = Beginning::now();
     world::stop_to_trace(|own| state_all(own, number));
     let (asks, asked) = mpsc::channel();
-    let collect = move || Collector::new(number, begun).run(sink, &asked);
+    let collect = move || Collector::new(number, beginning).run(sink, &asked);
     match std::thread::Builder::new().name("gosched-trace".into()).spawn(collect) {
         Ok(thread) => {
             *current = Some(Recording { thread, asks });
             Ok(())
         }
         Err(error) => {
-            let mut collector = Collector::new(number, begun);
+            let mut collector = Collector::new(number, Beginning::now());
             collector.close(true);
             unmark_processors();
             Err(TraceError::NoThread(error))
@@ -274,18 +276,31 @@ fn state_own(machine: &'static Machine, number: u32) {
 /// The last generation of the last trace.
 static LAST: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
+/// A time before all events of a generation.
+#[derive(Clone, Copy)]
+struct Beginning {
+    ticks: u64,
+    ns: u64,
+}
+
+impl Beginning {
+    fn now() -> Beginning {
+        Beginning { ticks: clock::now(), ns: os::monotonic_ns() }
+    }
+}
+
 struct Collector {
     number: u32,
-    begun: u64,
-    /// A time before all events of the next one.
-    next_begun: u64,
+    begun: Beginning,
+    next_begun: Beginning,
     /// Chunks of the next generation.
     later: Vec<Owned>,
+    speed: Speed,
 }
 
 impl Collector {
-    fn new(number: u32, begun: u64) -> Collector {
-        Collector { number, begun, next_begun: begun, later: Vec::new() }
+    fn new(number: u32, begun: Beginning) -> Collector {
+        Collector { number, begun, next_begun: begun, later: Vec::new(), speed: Speed::new() }
     }
 
     fn run(mut self, mut sink: Box<dyn Sink>, asked: &Receiver<Ask>) -> io::Result<()> {
@@ -301,8 +316,9 @@ impl Collector {
     }
 
     fn collect(&mut self, sink: &mut dyn Sink, asked: &Receiver<Ask>) -> io::Result<()> {
+        let period = SCHEDULER.settled.get().map_or(PERIOD, |settled| settled.trace_period);
         loop {
-            COLLECTOR.sleep_for(PERIOD);
+            COLLECTOR.sleep_for(period);
             let asks: Vec<Ask> = asked.try_iter().collect();
             let is_asked_to_end = asks.iter().any(|ask| matches!(ask, Ask::End));
             let is_last = !self.advance(is_asked_to_end);
@@ -327,7 +343,7 @@ impl Collector {
     /// Ends the generation and begins the next one; false: there is none.
     fn advance(&mut self, is_last: bool) -> bool {
         let next = if is_last { 0 } else { self.number + 1 };
-        self.next_begun = os::monotonic_ns();
+        self.next_begun = Beginning::now();
         // ORDERING: Relaxed; only one trace at a time.
         LAST.store(self.number, Relaxed);
         // ORDERING: C1 of `lane`. Failing, somebody has ended it.
@@ -339,14 +355,15 @@ impl Collector {
     fn gather(&mut self) -> Closed {
         // C2; where it is refused the writers have fences.
         let _ = barrier::heavy();
-        let (number, begun) = (u64::from(self.number), self.begun);
+        let number = u64::from(self.number);
+        let Beginning { ticks: begun, ns: begun_ns } = self.begun;
         self.begun = self.next_begun;
         for lane in all_lanes() {
             lane.wait_for_writer();
             lane.flush(number + 1);
         }
         let mut bytes = Vec::new();
-        frequency_batch(&mut bytes, number, begun, TICKS_PER_SECOND);
+        frequency_batch(&mut bytes, number, begun, self.speed.ticks_per_second());
         let mut later = Vec::new();
         let waiting = std::mem::take(&mut self.later);
         for mut chunk in waiting.into_iter().chain(std::iter::from_fn(chunk::take_full)) {
@@ -367,7 +384,7 @@ impl Collector {
         words::enter_all(&mut table);
         sites::enter_all(&mut table);
         table.write(&mut bytes, number, begun);
-        Closed { number, begun, bytes }
+        Closed { number, begun, begun_ns, bytes }
     }
 
     /// Ends the trace without a reader.

@@ -40,7 +40,7 @@ fn put(
             id
         });
         let (kind, args, count) = event(ids, site_of(g, site));
-        section.put(kind, &args[..count]);
+        section.put_slice(kind, &args[..count]);
         said = section.generation;
     });
     inside.leave();
