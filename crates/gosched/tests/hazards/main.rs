@@ -8,6 +8,7 @@
 mod child;
 
 mod calls;
+mod faults;
 mod hogs;
 mod loader;
 mod state;
