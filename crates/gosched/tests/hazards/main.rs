@@ -8,6 +8,7 @@
 mod child;
 
 mod calls;
+mod embedded;
 mod faults;
 mod hogs;
 mod loader;
