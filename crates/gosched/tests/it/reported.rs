@@ -6,9 +6,11 @@ use gosched::net::UnixStream;
 use gosched::sync::{Condvar, Mutex, WaitGroup};
 use gosched::thread::{park_timeout, sleep, yield_now};
 use gosched::{go, run};
+use std::hint::black_box;
 use std::io::{IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 /// Times that are beyond the clock, or beyond what a sum with it holds.
@@ -51,6 +53,32 @@ fn endless_waits_are_ended_by_what_they_wait_for() {
             is_told.join().unwrap();
             assert!(!sleeps.is_finished(), "{endless:?} are over");
         }
+    });
+}
+
+/// Who holds a lock nearly all the time, and takes it again at once, does not keep others out.
+#[test]
+fn a_lock_goes_to_who_waits_for_it() {
+    run(|| {
+        let lock = Arc::new(Mutex::new(0_u64));
+        let over = Arc::new(AtomicBool::new(false));
+        let greedy: Vec<_> = (0..2)
+            .map(|_| {
+                let (lock, over) = (lock.clone(), over.clone());
+                go(move || {
+                    while !over.load(SeqCst) {
+                        let mut count = lock.lock().unwrap();
+                        (0..500).for_each(|_| *count = black_box(*count + 1));
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..20 {
+            sleep(Duration::from_micros(100));
+            assert!(*lock.lock().unwrap() % 500 == 0, "somebody is in the middle");
+        }
+        over.store(true, SeqCst);
+        greedy.into_iter().for_each(|g| g.join().unwrap());
     });
 }
 
