@@ -332,7 +332,7 @@ impl Config {
             Applied::WithoutEffect => {
                 warn(format_args!("GOSCHED: {key} has no effect in this version"));
             }
-            Applied::Applied => {}
+            Applied::Holds => {}
         }
     }
 
@@ -371,7 +371,7 @@ impl Config {
         if !understood {
             Applied::NotUnderstood
         } else if ACTIVE.contains(&key) {
-            Applied::Applied
+            Applied::Holds
         } else {
             Applied::WithoutEffect
         }
@@ -381,7 +381,7 @@ impl Config {
 /// What became of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
-    Applied,
+    Holds,
     /// There is no such key.
     Unknown,
     NotUnderstood,

@@ -75,7 +75,7 @@ fn a_lock_goes_to_who_waits_for_it() {
             .collect();
         for _ in 0..20 {
             sleep(Duration::from_micros(100));
-            assert!(*lock.lock().unwrap() % 500 == 0, "somebody is in the middle");
+            assert!(lock.lock().unwrap().is_multiple_of(500), "somebody is in the middle");
         }
         over.store(true, SeqCst);
         greedy.into_iter().for_each(|g| g.join().unwrap());

@@ -72,9 +72,6 @@ fn extensions_and_trailers_have_a_budget() {
     check("0\r\na: 4567890\r\nb: 45678901\r\n\r\n", Err(Refusal::HeadTooLarge));
 }
 
-#[path = "../../../../testprogs/fuzz.rs"]
-mod fuzz;
-
 /// A body says the same, or is refused, in whatever pieces it comes.
 #[test]
 fn damaged_bodies_are_read_alike_in_any_pieces() {
@@ -84,7 +81,7 @@ fn damaged_bodies_are_read_alike_in_any_pieces() {
         b"a;x=y\r\n0123456789\r\n001\r\n!\r\n0\r\nA: b\r\n\r\nrest",
         b"F \t;n\r\n012345678901234\r\n0\r\n\r\n",
     ];
-    fuzz::run("chunked", 3_000, &good, |body| {
+    crate::fuzz::run("chunked", 3_000, &good, |body| {
         let whole = decode(body, body.len().max(1));
         for piece in [1, 2, 7] {
             assert_eq!(decode(body, piece), whole, "in pieces of {piece}");

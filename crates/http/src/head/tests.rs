@@ -154,9 +154,6 @@ fn expectations() {
     assert_eq!(waits(&["Expect: a-coffee"]), Err(Refusal::Expectation));
 }
 
-#[path = "../../../../testprogs/fuzz.rs"]
-mod fuzz;
-
 /// No head makes the parser panic, and one that is taken has one end, at the end.
 #[test]
 fn damaged_heads_end_nothing() {
@@ -167,7 +164,7 @@ fn damaged_heads_end_nothing() {
         b"OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\nX-A: \x80\xff\t b\r\n\r\n",
         b"GET http://x/y HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
     ];
-    fuzz::run("http", 3_000, &good, |head| {
+    crate::fuzz::run("http", 3_000, &good, |head| {
         let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
         let taken = Head::parse(head, &mut fields);
         assert!(taken.is_err() || head.ends_with(b"\n"), "there is more");

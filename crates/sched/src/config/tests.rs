@@ -11,7 +11,7 @@ fn all_apply(text: &[u8]) -> bool {
     // That one holds for the process, and other tests make stacks.
     for item in text.split(',').filter(|item| !item.contains("unguarded")) {
         let (key, value) = item.split_once('=').unwrap_or((item, "1"));
-        all &= config.apply(key.trim(), value.trim(), &mut panic_aborts) == Applied::Applied;
+        all &= config.apply(key.trim(), value.trim(), &mut panic_aborts) == Applied::Holds;
     }
     assert!(config.procs.is_none_or(|procs| procs > 0));
     assert!(config.slice_ns.is_none_or(|ns| ns >= super::SLICE_MIN_NS));
