@@ -5,12 +5,14 @@
 //! * `plan` is the page to edit: which crates, programs and time limits CI has.
 //! * `ci` orders the steps and adds up; `steps` says what each one runs.
 //! * `run` starts a command, shows its output as it comes and ends it when its time is over.
+//! * `fuzz` runs one test for longer.
 //! * `tally` reads the counts out of what `cargo test` prints.
 //! * `tidy` holds the checks of the source itself.
 
 #![forbid(unsafe_code)]
 
 mod ci;
+mod fuzz;
 mod plan;
 mod report;
 mod run;
@@ -30,6 +32,8 @@ Usage: cargo xtask COMMAND
   loom [CRATE]   run the loom tests of all crates, or of one
   miri           run the tests that Miri understands
   cross          check the portable crates for aarch64
+  fuzz PARSER --secs N
+                 give a parser inputs made by chance; `fuzz` lists them
   help           print this text
 
 The steps and what they cover are set in xtask/src/plan.rs.
@@ -43,6 +47,11 @@ fn main() -> ExitCode {
         Some((&"loom", [])) => ci::run(&["loom"]),
         Some((&"loom", [name])) => ci::run_loom_of(name),
         Some((&name @ ("tidy" | "miri" | "cross"), [])) => ci::run(&[name]),
+        Some((&"fuzz", [name, "--secs", seconds])) => fuzz::run(name, seconds),
+        Some((&"fuzz", [])) => {
+            print!("{}", fuzz::list());
+            ExitCode::SUCCESS
+        }
         None | Some((&("help" | "--help" | "-h"), _)) => {
             print!("{HELP}{}", ci::steps_help());
             ExitCode::SUCCESS

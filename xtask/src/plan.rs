@@ -70,6 +70,71 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { listed: "doctor", args: &["doctor"] },
 ];
 
+/// A test that makes inputs for a parser; CI runs it like any other, with few of them.
+pub(crate) struct Fuzzed {
+    pub(crate) name: &'static str,
+    /// What is parsed.
+    pub(crate) what: &'static str,
+    pub(crate) package: &'static str,
+    /// Which of the package's tests are built.
+    pub(crate) kind: &'static [&'static str],
+    /// The test's path.
+    pub(crate) test: &'static str,
+}
+
+/// What `cargo xtask fuzz` runs.
+pub(crate) const FUZZED: &[Fuzzed] = &[
+    Fuzzed {
+        name: "trace",
+        what: "execution traces, and the order of their events",
+        package: "gosched-trace-format",
+        kind: &["--lib"],
+        test: "order::tests::damaged_files_end_nothing",
+    },
+    Fuzzed {
+        name: "http",
+        what: "heads of requests",
+        package: "gosched-http",
+        kind: &["--lib"],
+        test: "head::tests::damaged_heads_end_nothing",
+    },
+    Fuzzed {
+        name: "chunked",
+        what: "chunked bodies",
+        package: "gosched-http",
+        kind: &["--lib"],
+        test: "chunked::tests::damaged_bodies_are_read_alike_in_any_pieces",
+    },
+    Fuzzed {
+        name: "machine",
+        what: "the kernel's files about cgroups, CPUs and nodes",
+        package: "gosched-topology",
+        kind: &["--test", "it"],
+        test: "damaged::damaged_files_end_nothing",
+    },
+    Fuzzed {
+        name: "lists",
+        what: "lists of CPUs",
+        package: "gosched-topology",
+        kind: &["--test", "it"],
+        test: "damaged::damaged_lists_end_nothing",
+    },
+    Fuzzed {
+        name: "settings",
+        what: "the variable GOSCHED",
+        package: "gosched-sched",
+        kind: &["--lib"],
+        test: "config::tests::settings_end_nothing",
+    },
+    Fuzzed {
+        name: "arguments",
+        what: "command lines of `gosched`",
+        package: "gosched-cli",
+        kind: &["--bin", "gosched"],
+        test: "args::tests::command_lines_end_nothing",
+    },
+];
+
 /// A time limit in minutes.
 pub(crate) const fn minutes(count: u64) -> Duration {
     Duration::from_secs(count * 60)

@@ -188,3 +188,6 @@ fn processors() -> impl TypedValueParser<Value = usize> {
 fn cell(json: &str) -> Result<gosched_lab::Cell, String> {
     serde_json::from_str(json).map_err(|error| format!("not a cell: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -281,7 +281,7 @@ fn memory_figures(count: &str, kind: Kind, work: fn()) {
     let host = start(kind);
     let own = kind.has_blocks();
     let mut runners: Vec<Runner> = (0..count).map(|_| Runner::new(work)).collect();
-    pool::start();
+    pool::start().expect("a thread");
     std::thread::sleep(Duration::from_millis(50));
     let [before, tables_before] = resident();
     let start = Instant::now();

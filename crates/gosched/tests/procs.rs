@@ -1,5 +1,6 @@
 //! GOMAXPROCS while running, and goroutines locked to their threads.
 
+use gosched::sync::Pool;
 use gosched::{go, run, runtime, thread};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ fn tid() -> i64 {
 fn changes_while_goroutines_run_lose_nothing() {
     run(|| {
         static DONE: AtomicBool = AtomicBool::new(false);
+        // Its parts are as many as there are processors when it is used first.
+        static POOL: Pool<Vec<u8>> = Pool::new(Vec::new);
         let steps = Arc::new(AtomicU64::new(0));
         let workers: Vec<_> = (0..50)
             .map(|i| {
@@ -22,9 +25,10 @@ fn changes_while_goroutines_run_lose_nothing() {
                 go(move || {
                     let mut n = 0;
                     while !DONE.load(SeqCst) {
-                        match (i + n) % 3 {
+                        match (i + n) % 4 {
                             0 => thread::yield_now(),
                             1 => thread::sleep(Duration::from_micros(100)),
+                            2 => POOL.get().push(1),
                             _ => go(|| ()).join().unwrap(),
                         }
                         steps.fetch_add(1, SeqCst);

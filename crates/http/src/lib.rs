@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[path = "../../../testprogs/fuzz.rs"]
+mod fuzz;
+
 mod config;
 mod refusal;
 mod status;

@@ -9,15 +9,11 @@
 
 use crate::critical::Critical;
 use crate::reason::WaitReason;
+use crate::rt::{AtomicBool, Cell, Lock};
 use crate::wait::{Waiter, block};
-use gosched_base::Lock;
-use std::cell::Cell;
 use std::fmt;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// Ends waits: those that have begun and those to come. Once cancelled it stays so.
 ///
@@ -60,12 +56,14 @@ struct Record {
 unsafe impl Send for Synced {}
 
 impl Cancellation {
-    /// Not cancelled, and nobody waits.
-    #[must_use]
-    pub const fn new() -> Cancellation {
-        Cancellation {
-            is_cancelled: AtomicBool::new(false),
-            synced: Lock::new(Synced { is_cancelled: false, first: ptr::null() }),
+    crate::rt::const_unless_modelled! {
+        /// Not cancelled, and nobody waits.
+        #[must_use]
+        pub fn new() -> Cancellation {
+            Cancellation {
+                is_cancelled: AtomicBool::new(false),
+                synced: Lock::new(Synced { is_cancelled: false, first: ptr::null() }),
+            }
         }
     }
 

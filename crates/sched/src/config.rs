@@ -285,8 +285,7 @@ impl Config {
         merged.procs = number.or(merged.procs);
         let text = std::env::var("GOSCHED").unwrap_or_default();
         for item in text.split(',').filter(|item| !item.is_empty()) {
-            let (key, value) = item.split_once('=').unwrap_or((item, "1"));
-            merged.apply(key.trim(), value.trim(), &mut panic_aborts);
+            merged.apply_or_warn(item, &mut panic_aborts);
         }
         let sight = Sight {
             root: merged.root.unwrap_or_else(Root::system),
@@ -326,9 +325,26 @@ impl Config {
         }
     }
 
-    fn apply(&mut self, key: &str, value: &str, panic_aborts: &mut bool) {
+    fn apply_or_warn(&mut self, item: &str, panic_aborts: &mut bool) {
+        let (key, value) = item.split_once('=').unwrap_or((item, "1"));
+        let (key, value) = (key.trim(), value.trim());
+        match self.apply(key, value, panic_aborts) {
+            Applied::Unknown => {
+                warn(format_args!("GOSCHED: unknown key {key:?}; known are {}", known()));
+            }
+            Applied::NotUnderstood => {
+                warn(format_args!("GOSCHED: {key}={value} is not understood; the default is used"));
+            }
+            Applied::WithoutEffect => {
+                warn(format_args!("GOSCHED: {key} has no effect in this version"));
+            }
+            Applied::Holds => {}
+        }
+    }
+
+    fn apply(&mut self, key: &str, value: &str, panic_aborts: &mut bool) -> Applied {
         if !KEYS.iter().any(|(k, _)| *k == key) {
-            return warn(format_args!("GOSCHED: unknown key {key:?}; known are {}", known()));
+            return Applied::Unknown;
         }
         let understood = match key {
             "procs" => set(&mut self.procs, value.parse().ok().filter(|n| *n > 0)),
@@ -362,11 +378,23 @@ impl Config {
             _ => true,
         };
         if !understood {
-            warn(format_args!("GOSCHED: {key}={value} is not understood; the default is used"));
-        } else if !ACTIVE.contains(&key) {
-            warn(format_args!("GOSCHED: {key} has no effect in this version"));
+            Applied::NotUnderstood
+        } else if ACTIVE.contains(&key) {
+            Applied::Holds
+        } else {
+            Applied::WithoutEffect
         }
     }
+}
+
+/// What became of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Applied {
+    Holds,
+    /// There is no such key.
+    Unknown,
+    NotUnderstood,
+    WithoutEffect,
 }
 
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {
@@ -454,3 +482,6 @@ fn warn(message: fmt::Arguments<'_>) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "gosched: {message}");
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,8 +105,6 @@ macro_rules! counters {
             sum.procs_updates = SCHEDULER.counts.procs_updates.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
-            // It takes a lock of the runtime's.
-            let _no_preempt = crate::NoPreempt::new();
             sum.machines = u64::from(crate::fleet::live());
             sum
         }

@@ -11,22 +11,19 @@
 
 use crate::machine::Inside;
 use crate::reason::WaitReason;
+use crate::rt::{AtomicU32, Cell, LISTS, Lock, array, fence, shared};
 use crate::wait::{Waiter, block_until};
-use gosched_base::Lock;
-use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Relaxed, SeqCst},
-    fence,
-};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
-const LISTS: usize = 64;
-
-/// How many records there are.
-static COUNT: AtomicU32 = AtomicU32::new(0);
-static QUEUES: [Lock<Queue>; LISTS] = [const { Lock::new(Queue::new()) }; LISTS];
+shared! {
+    /// How many records there are.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+}
+shared! {
+    static QUEUES: [Lock<Queue>; LISTS] = array!(Lock::new(Queue::new()));
+}
 
 /// One that waits, on its own stack. Guarded by: its list's lock.
 struct Record {

@@ -6,13 +6,15 @@
 //!
 //! Not every call repeats itself: those with a time-out return EINTR to user code (see
 //! [`preempt`]). Hence the order: first more machines, which the starter sees to and which is given
-//! time; then a machine in a futex without a time-out, since that call restarts; then any other.
+//! time; then a machine in a futex without a time-out, since that call restarts; then any other; then
+//! one of which nobody knows where it is, which the signal's handler finds out.
 //!
 //! A goroutine that has forbidden to be stopped is interrupted as well: it waits, for a lock of the
 //! loader perhaps, and holds nothing longer than it would have done anyway.
 
 use crate::machine::Machine;
 use crate::monitor::Noted;
+use crate::observe::Whereabouts;
 use crate::scheduler::SCHEDULER;
 use crate::{fleet, idle, preempt};
 
@@ -81,26 +83,31 @@ fn patience_ns() -> u64 {
     if fleet::live() >= limit { AT_LIMIT_NS } else { BELOW_LIMIT_NS }
 }
 
-/// A machine asleep in a futex without a time-out, else one in any other call.
+/// A machine asleep in a futex without a time-out, else one in any other call, else one of which the
+/// kernel does not tell (no /proc, or a process that has changed its user).
 fn choose() -> Option<&'static Machine> {
     let all = SCHEDULER.machine_count();
     let first = (NEXT.get() as u32).min(all);
-    let mut other = None;
+    let (mut other, mut unseen) = (None, None);
     for number in (first..all).chain(0..first).take(LOOKS_MAX as usize) {
         let Some(machine) = SCHEDULER.machine(number).filter(|m| m.ownership.is_lost()) else {
             continue;
         };
-        let call = machine.eyes.call();
+        let (call, whereabouts) = (machine.eyes.call(), machine.eyes.look());
         machine.eyes.close();
-        let Some(call) = call else { continue };
-        if restarts(call) {
-            NEXT.set(u64::from(number) + 1);
-            return Some(machine);
+        match call {
+            Some(call) if restarts(call) => {
+                NEXT.set(u64::from(number) + 1);
+                return Some(machine);
+            }
+            Some(_) => other = other.or(Some(machine)),
+            None if whereabouts == Whereabouts::Unknown => unseen = unseen.or(Some(machine)),
+            None => {}
         }
-        other = other.or(Some(machine));
     }
-    NEXT.set(other.map_or(0, |m| u64::from(m.id) + 1));
-    other
+    let chosen = other.or(unseen);
+    NEXT.set(chosen.map_or(0, |m| u64::from(m.id) + 1));
+    chosen
 }
 
 /// Whether the call, a number and its arguments, goes on by itself after a signal.

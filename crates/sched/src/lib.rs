@@ -6,6 +6,8 @@
 //! Reading order: a goroutine is made ([`mod@spawn`]), found ([`find`]), switched to ([`switch`]),
 //! parks ([`mod@park`]) and is made ready, and ends ([`exit`]). A machine without work sleeps
 //! ([`idle`]).
+// Models take the files that they need, see `tests/loom_waits.rs`.
+#![cfg(not(loom))]
 
 mod alloc;
 mod attention;
@@ -65,6 +67,7 @@ pub mod profile;
 mod quit;
 mod reason;
 mod report;
+mod rt;
 mod scheduler;
 mod signal_mask;
 mod slab;

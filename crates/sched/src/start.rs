@@ -9,10 +9,11 @@ use crate::{
     fleet, forked, gomaxprocs, history, latency, locked, monitor, near, panic, plant, preempt,
     report, threads,
 };
-use gosched_base::{barrier, os, rt_abort};
+use gosched_base::{Stderr, barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
 use gosched_poll::Poller;
 use gosched_topology::Topology;
+use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -88,12 +89,14 @@ fn prepare(config: Config) -> bool {
     remember_signals();
     match Poller::new() {
         Ok(poller) => SCHEDULER.set_poller(poller),
-        Err(error) => rt_abort!("can't open the poller: {error}"),
+        Err(error) => refused("open epoll", &error),
     }
     pool::set_refill_hook(&threads::REFILL);
-    pool::start();
-    if let Err(error) = fleet::start().and_then(|()| monitor::start_thread(settled.report)) {
-        rt_abort!("can't create the first thread: {error}");
+    let threads = pool::start()
+        .and_then(|()| fleet::start())
+        .and_then(|()| monitor::start_thread(settled.report));
+    if let Err(error) = threads {
+        refused("create its first threads", &error);
     }
     let _ = fault::install();
     // ORDERING: Relaxed; read by threads that see the runtime started.
@@ -112,10 +115,26 @@ fn prepare(config: Config) -> bool {
     true
 }
 
+/// Ends the process, as Go does: what the runtime can't start without was refused.
+#[cold]
+fn refused(what: &str, error: &std::io::Error) -> ! {
+    let help = match error.raw_os_error() {
+        Some(libc::EMFILE) => "; there may be more open files with `ulimit -n`",
+        Some(libc::ENFILE) => "; there may be more open files with sysctl fs.file-max",
+        Some(libc::EAGAIN) => {
+            "; there may be more threads with `ulimit -u`, or with pids.max of the cgroup"
+        }
+        Some(libc::ENOMEM) => "; there may be more memory with `ulimit -v`, or in the cgroup",
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => "; a filter of system calls, perhaps",
+        _ => "",
+    };
+    let _ = writeln!(Stderr, "fatal error: gosched can't {what}: {error}{help}");
+    os::exit_group(2)
+}
+
 fn warn_of_threads() {
-    use std::io::Write;
     let _ = writeln!(
-        std::io::stderr(),
+        Stderr,
         "gosched: thread-local blocks can't be made on this system; each goroutine gets a thread of \
          its own (`gosched doctor` says why)"
     );

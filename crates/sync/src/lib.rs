@@ -28,6 +28,8 @@ mod node;
 mod once;
 #[cfg(not(loom))]
 mod once_lock;
+#[cfg_attr(not(loom), allow(unreachable_pub, reason = "public for the models"))]
+mod parts;
 mod poison;
 #[cfg(not(loom))]
 mod pool;
@@ -39,7 +41,6 @@ mod rw_lock;
 mod semaphore;
 #[cfg(not(loom))]
 mod single_flight;
-#[cfg(not(loom))]
 mod wait_group;
 
 #[cfg(not(loom))]
@@ -52,7 +53,6 @@ pub use {
     once_lock::OnceLock,
     pool::{Pool, Pooled},
     single_flight::SingleFlight,
-    wait_group::{WaitError, WaitGroup},
 };
 
 pub use condvar::{Condvar, WaitCtxResult, WaitTimeoutResult};
@@ -60,10 +60,14 @@ pub use mutex::{LockCtxError, Mutex, MutexGuard};
 pub use once::{Once, OnceState};
 #[doc(hidden)]
 pub use profile::{WaitEvent, WaitSide, set_wait_hook};
-#[cfg(loom)]
-#[doc(hidden)]
-pub use rt::model::{Cancellation, World};
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, Permit, Semaphore};
+pub use wait_group::{WaitError, WaitGroup};
+#[cfg(loom)]
+#[doc(hidden)]
+pub use {
+    parts::{Aged, Parts},
+    rt::model::{Cancellation, World},
+};
 
 pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};

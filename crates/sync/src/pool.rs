@@ -5,15 +5,13 @@
 //! from the others.
 //!
 //! A cycle of `gc` ages the pools: what was not taken for two cycles is dropped, by the goroutine
-//! that runs the cycle and outside the runtime. Under a part's lock values are moved only, and the
-//! room for them is made before.
+//! that runs the cycle and outside the runtime.
 
 use crate::mutex::Mutex;
 use crate::once_lock::OnceLock;
-use gosched_base::{CachePadded, Lock};
-use gosched_sched::{Critical, num_cpu, procs, set_cache_ager};
+use crate::parts::{Aged, Parts};
+use gosched_sched::{num_cpu, procs, set_cache_ager};
 use std::fmt;
-use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -42,20 +40,6 @@ pub struct Pooled<'a, T: Send + 'static> {
     value: Option<T>,
 }
 
-/// One for each processor.
-struct Parts<T>(Box<[CachePadded<Lock<Part<T>>>]>);
-
-struct Part<T> {
-    fresh: Vec<T>,
-    /// What was there at the last cycle.
-    old: Vec<T>,
-}
-
-/// A pool, for the cycle.
-trait Aged: Send + Sync {
-    fn age(&self);
-}
-
 /// Every pool that has parts.
 static POOLS: Mutex<Vec<Weak<dyn Aged>>> = Mutex::new(Vec::new());
 
@@ -79,10 +63,7 @@ impl<T: Send + 'static> Pool<T> {
 
     fn parts(&self) -> &Parts<T> {
         self.parts.get_or_init(|| {
-            let count = procs().max(num_cpu()).next_power_of_two();
-            let part = || Part { fresh: Vec::new(), old: Vec::new() };
-            let parts = (0..count).map(|_| CachePadded::new(Lock::new(part()))).collect();
-            let parts = Arc::new(Parts(parts));
+            let parts = Arc::new(Parts::new(procs().max(num_cpu())));
             let weak: Weak<dyn Aged> = Arc::downgrade(&parts) as _;
             POOLS.lock().unwrap_or_else(PoisonError::into_inner).push(weak);
             set_cache_ager(age_all);
@@ -99,60 +80,6 @@ impl<T: Send + 'static> Pool<T> {
     /// Puts a value there for others.
     pub fn put(&self, value: T) {
         self.parts().put(value);
-    }
-}
-
-impl<T> Parts<T> {
-    /// The own part first, then the others, then what is old.
-    fn take(&self) -> Option<T> {
-        let critical = Critical::enter();
-        let own = critical.processor_index();
-        let part = |i: usize| &self.0[own.wrapping_add(i) & (self.0.len() - 1)];
-        for i in 0..self.0.len() {
-            if let Some(value) = part(i).lock().fresh.pop() {
-                return Some(value);
-            }
-        }
-        (0..self.0.len()).find_map(|i| part(i).lock().old.pop())
-    }
-
-    fn put(&self, value: T) {
-        let mut room = Vec::new();
-        loop {
-            let critical = Critical::enter();
-            let own = critical.processor_index() & (self.0.len() - 1);
-            let mut part = self.0[own].lock();
-            if part.fresh.len() == part.fresh.capacity() && room.capacity() > part.fresh.len() {
-                // Moves them; there is room.
-                room.append(&mut part.fresh);
-                mem::swap(&mut room, &mut part.fresh);
-            }
-            let capacity = part.fresh.capacity();
-            if part.fresh.len() < capacity {
-                part.fresh.push(value);
-                drop(part);
-                // Before `room` is freed.
-                drop(critical);
-                return;
-            }
-            drop(part);
-            drop(critical);
-            room = Vec::with_capacity((capacity * 2).max(8));
-        }
-    }
-}
-
-impl<T: Send> Aged for Parts<T> {
-    fn age(&self) {
-        for part in &self.0 {
-            let critical = Critical::enter();
-            let mut part = part.lock();
-            let fresh = mem::take(&mut part.fresh);
-            let dead = mem::replace(&mut part.old, fresh);
-            drop(part);
-            drop(critical);
-            drop(dead);
-        }
     }
 }
 

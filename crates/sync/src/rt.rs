@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 pub(crate) use {
-    gosched_base::{Lock, LockGuard, os::monotonic_ns as now_ns},
+    gosched_base::{CachePadded, Lock, LockGuard, os::monotonic_ns as now_ns},
     gosched_sched::{
         Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, give_way,
         is_busy, may_spin,
@@ -25,8 +25,8 @@ pub(crate) use {
         thread::yield_now as give_way,
     },
     model::{
-        Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter, block_unless,
-        block_until, is_busy, may_spin, now_ns,
+        CachePadded, Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter,
+        block_unless, block_until, is_busy, may_spin, now_ns,
     },
 };
 

@@ -3,9 +3,11 @@
 use crate::node::{Node, Patience, Waited, Wish};
 use crate::queue::Waiters;
 use crate::rt::{AtomicUsize, Cancels, Critical, WaitReason};
+#[cfg(not(loom))]
 use gosched_sched::{SpawnOptions, spawn};
 use std::error::Error;
 use std::fmt;
+#[cfg(not(loom))]
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -93,6 +95,7 @@ impl WaitGroup {
     ///
     /// # Panics
     /// If there is no memory.
+    #[cfg(not(loom))]
     #[track_caller]
     pub fn go<F: FnOnce() + Send + 'static>(&self, f: F) {
         self.add(1);
@@ -132,8 +135,10 @@ impl WaitGroup {
 }
 
 /// One that is counted until it is dropped.
+#[cfg(not(loom))]
 struct Counted(WaitGroup);
 
+#[cfg(not(loom))]
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.done();

@@ -7,11 +7,15 @@
 //! code that it is known to catch.
 #![cfg(loom)]
 
-use gosched_sync::{Cancellation, Condvar, LockCtxError, Mutex, Once, RwLock, Semaphore, World};
+use gosched_sync::{
+    Aged, Cancellation, Condvar, LockCtxError, Mutex, Once, Parts, RwLock, Semaphore, WaitGroup,
+    World,
+};
 use loom::cell::UnsafeCell;
 use loom::thread;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Runs `model` in every order with at most `preemptions` preemptions, in every world; its results.
@@ -401,4 +405,122 @@ fn once_for_three() {
         call(&shared);
         threads.into_iter().for_each(|t| t.join().unwrap());
     });
+}
+
+/// Catches: `wait` that queues without looking at the count under the lock; `done_with_waiters` that
+/// leaves WAITING.
+#[test]
+fn a_group_waits_for_two() {
+    explore(3, || {
+        let shared = Arc::new((WaitGroup::new(), [Watched::default(), Watched::default()]));
+        shared.0.add(2);
+        let threads = [0, 1].map(|i| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.1[i].add();
+                shared.0.done();
+            })
+        });
+        shared.0.wait();
+        assert_eq!(shared.1.each_ref().map(Watched::get), [1, 1]);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+/// The count falls to zero and rises again at once: who waits for the second time is let go by the
+/// second fall only. Catches what the one above does.
+#[test]
+fn a_group_is_used_again() {
+    explore(2, || {
+        let shared = Arc::new((WaitGroup::new(), Watched::default()));
+        shared.0.add(1);
+        let waits = thread::spawn({
+            let shared = shared.clone();
+            move || shared.0.wait()
+        });
+        shared.0.done();
+        shared.0.add(1);
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.add();
+                shared.0.done();
+            }
+        });
+        shared.0.wait();
+        assert_eq!(shared.1.get(), 1);
+        waits.join().unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// A wait that is cancelled at any moment.
+#[test]
+fn a_cancelled_wait_for_a_group() {
+    let outcomes = explore(3, || {
+        let shared = Arc::new((WaitGroup::new(), Watched::default()));
+        shared.0.add(1);
+        let waits = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let is_done = shared.0.wait_ctx(&Cancellation).is_ok();
+                if is_done {
+                    assert_eq!(shared.1.get(), 1);
+                }
+                is_done
+            }
+        });
+        shared.1.add();
+        shared.0.done();
+        let is_done = waits.join().unwrap();
+        shared.0.wait();
+        is_done
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+/// A value of a pool, which says where it went.
+struct Value(usize, Arc<[AtomicUsize; 3]>);
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.1[self.0].fetch_add(1, Relaxed);
+    }
+}
+
+/// Two put and take while a cycle ages their parts: each value is somebody's once, and dropped once,
+/// and all that may come of it does.
+#[test]
+fn values_of_a_pool_are_dropped_once() {
+    let outcomes = explore(3, || {
+        let dropped = Arc::new([const { AtomicUsize::new(0) }; 3]);
+        let parts = Arc::new(Parts::new(2));
+        let value = |i| Value(i, dropped.clone());
+        parts.put(value(0));
+        let ages = thread::spawn({
+            let parts = parts.clone();
+            move || (0..2).for_each(|_| parts.age())
+        });
+        let other = thread::spawn({
+            let (parts, value) = (parts.clone(), value(1));
+            move || {
+                parts.put(value);
+                parts.take().map(|value| value.0)
+            }
+        });
+        let mine = parts.take().map(|value| value.0);
+        parts.put(value(2));
+        let others = other.join().unwrap();
+        ages.join().unwrap();
+        assert!(mine.is_none() || mine != others, "two have {mine:?}");
+        let left: Vec<_> = std::iter::from_fn(|| parts.take()).map(|value| value.0).collect();
+        drop(parts);
+        let drops = dropped.each_ref().map(|count| count.load(Relaxed));
+        assert_eq!(drops, [1, 1, 1]);
+        (mine, others, left)
+    });
+    assert!(outcomes.iter().any(|(mine, ..)| *mine == Some(0)), "it is found while it is warm");
+    assert!(outcomes.iter().any(|(mine, ..)| *mine == Some(1)), "the other's part is looked into");
+    assert!(outcomes.iter().any(|(mine, ..)| mine.is_none()), "it is dropped when it is old");
+    assert!(outcomes.iter().any(|(.., left)| left.is_empty()), "all are dropped in the end");
 }

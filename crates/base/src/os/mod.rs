@@ -6,6 +6,6 @@ mod linux;
 
 pub use linux::{
     Errno, affinity, exit_group, futex_wait, futex_wait_until, futex_wake, getpid, gettid,
-    map_zeroed, monotonic_ns, queued_word, read_at, set_affinity, syscall, tgkill, tgsigqueue,
+    is_thread, map_zeroed, monotonic_ns, queued_word, read_at, set_affinity, syscall, tgsigqueue,
     write_all, yield_cpu,
 };

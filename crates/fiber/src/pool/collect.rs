@@ -1,7 +1,7 @@
 //! A collection: whatever is idle beyond the reserve is given back at once.
 
 use super::helper::Helper;
-use super::{HELPER, IDLE, RESERVE, give, ring, start};
+use super::{IDLE, RESERVE, give, has_helper, ring, start};
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
 use gosched_base::os::{futex_wait, futex_wake};
@@ -39,7 +39,7 @@ fn reserve(class: Class) -> usize {
 /// May be called inside the runtime.
 pub fn surplus() -> (usize, usize) {
     let mut sum = (0, 0);
-    if !HELPER.is_completed() || tls::kind() == Kind::DeadThread {
+    if !has_helper() || tls::kind() == Kind::DeadThread {
         return sum;
     }
     for class in Class::all() {
@@ -78,7 +78,7 @@ pub fn collect() {
 }
 
 fn wait_for_collection() {
-    start();
+    start().expect("gosched: can't create the thread that makes fibers");
     // ORDERING: Release pairs with the Acquire in `collect_if_asked`: what the caller gave to the
     // pool before is seen.
     let mine = ASKED.fetch_add(1, Release).wrapping_add(1);

@@ -2,7 +2,7 @@
 
 use super::serve::{Served, serve};
 use super::stock::Stock;
-use super::{BELL, DISCARDED, IDLE, IS_PACED, RESERVE, give, idle_max};
+use super::{BELL, DISCARDED, IDLE, IS_PACED, RESERVE, give, idle_max, refusal};
 use crate::fiber::{Fiber, Remains};
 use crate::signals;
 use crate::stack::{self, Class};
@@ -29,7 +29,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 /// The helper thread's main function.
 pub(super) fn help() {
     signals::block_for_good();
-    let mut helper = Helper::new(|class| Fiber::make(class).ok());
+    let mut helper = Helper::new(refusal::make);
     loop {
         match helper.round() {
             None => BELL.sleep(),
@@ -88,6 +88,9 @@ impl Helper {
         }
         let now = self.retry;
         self.retry = (now * 2).min(RETRY.1);
+        if now == RETRY.1 {
+            refusal::warn_once();
+        }
         Some(now)
     }
 

@@ -3,9 +3,8 @@
 //! Most of what a fiber costs is the kernel's clearing of its two pages (3 of 5 us), which other
 //! CPUs can do as well. They sleep otherwise, and are started when first needed.
 
-use super::ring;
 use super::serve::{Served, serve};
-use crate::fiber::Fiber;
+use super::{refusal, ring};
 use crate::signals;
 use crate::stack::Class;
 use gosched_base::Parker;
@@ -40,16 +39,12 @@ pub(super) fn call(waiting: usize) {
     }
 }
 
-fn make(class: Class) -> Option<Fiber> {
-    Fiber::make(class).ok()
-}
-
 fn start(i: usize) {
     let thread = std::thread::Builder::new().name(format!("gosched-maker{i}"));
     let help = move || {
         signals::block_for_good();
         loop {
-            let worst = Class::all().map(|class| serve(class, make, false)).max();
+            let worst = Class::all().map(|class| serve(class, refusal::make, false)).max();
             if worst > Some(Served::All) {
                 // The helper's, who tries again later (I4 of `pool`).
                 ring();

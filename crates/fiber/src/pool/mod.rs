@@ -20,6 +20,7 @@
 mod collect;
 mod helper;
 mod makers;
+mod refusal;
 mod serve;
 mod stock;
 
@@ -33,11 +34,12 @@ use crate::fiber::{Fiber, FiberError};
 use crate::stack::Class;
 use crate::tls;
 use gosched_base::{Lock, Parker};
-use std::sync::Once;
+use std::io;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Fibers of the default class that the helper keeps ready.
 const RESERVE: usize = 64;
@@ -60,26 +62,36 @@ static SURPLUS: AtomicBool = AtomicBool::new(false);
 static IS_PACED: AtomicBool = AtomicBool::new(false);
 static BELL: Parker = Parker::new();
 static HOOK: AtomicPtr<Refill> = AtomicPtr::new(std::ptr::null_mut());
-static HELPER: Once = Once::new();
+/// Held while the helper is made.
+static MAKING: Mutex<()> = Mutex::new(());
+/// Whether there is a helper. Relaxed: it reads nothing that its maker has written.
+static HAS_HELPER: AtomicBool = AtomicBool::new(false);
 
 /// Starts the helper thread, once. `tls::init` must have been called.
 ///
-/// # Panics
-/// If the thread can't be created.
-pub fn start() {
-    HELPER.call_once(|| {
-        std::thread::Builder::new()
-            .name("gosched-fibers".into())
-            .spawn(helper::help)
-            .expect("gosched: can't create the thread that makes fibers");
-    });
+/// # Errors
+/// If the thread can't be created; the next call tries again.
+pub fn start() -> io::Result<()> {
+    let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if !has_helper() {
+        std::thread::Builder::new().name("gosched-fibers".into()).spawn(helper::help)?;
+        // ORDERING: Relaxed; see there.
+        HAS_HELPER.store(true, Relaxed);
+    }
+    Ok(())
+}
+
+fn has_helper() -> bool {
+    // ORDERING: Relaxed; see there.
+    HAS_HELPER.load(Relaxed)
 }
 
 /// Starts the helper thread if there is something to give back. Not inside the runtime.
 pub(crate) fn start_if_needed() {
     // ORDERING: Relaxed; a hint, the next end of a coroutine looks again.
-    if !HELPER.is_completed() && SURPLUS.load(Relaxed) {
-        start();
+    if !has_helper() && SURPLUS.load(Relaxed) {
+        // Without one what is idle stays so until the next attempt.
+        let _ = start();
     }
 }
 
@@ -183,7 +195,7 @@ pub unsafe fn give(fiber: Fiber) {
 /// How many threads of the process work for the pool.
 #[must_use]
 pub fn threads() -> usize {
-    usize::from(HELPER.is_completed()) + makers::count()
+    usize::from(has_helper()) + makers::count()
 }
 
 /// Gives up a finished fiber that can't be used again. May be called inside the runtime.

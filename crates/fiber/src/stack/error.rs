@@ -34,7 +34,13 @@ impl fmt::Display for StackError {
                 write!(f, "no stack of {bytes} bytes: the largest has 64 GiB")
             }
             Self::Refused { errno } => {
-                write!(f, "the system refused memory for a stack (errno {errno})")
+                write!(f, "the system refused memory for a stack (errno {errno})")?;
+                match *errno {
+                    libc::ENOMEM => {
+                        write!(f, ", see `ulimit -v` and `sysctl vm.overcommit_memory`")
+                    }
+                    _ => Ok(()),
+                }
             }
             Self::MapLimit { limit, needed } => write!(
                 f,

@@ -35,7 +35,7 @@ fn a_request_is_served_once_there_is_memory_again() {
             flush: || {},
         };
         pool::set_refill_hook(&COUNTING);
-        pool::start();
+        pool::start().expect("a thread");
         // The reserve of the default class first.
         while pool::idle_count() < 64 {
             std::thread::sleep(Duration::from_millis(1));

@@ -134,7 +134,7 @@ fn has_thread(name: &str) -> bool {
 #[test]
 fn returns_beside_the_helper_thread() {
     in_each(ALL, "setid::returns_beside_the_helper_thread", |mode| {
-        pool::start();
+        pool::start().expect("a thread");
         while !has_thread("gosched-fibers") {
             std::thread::yield_now();
         }
@@ -145,7 +145,7 @@ fn returns_beside_the_helper_thread() {
 #[test]
 fn returns_while_coroutines_are_made_and_end() {
     in_each(ALL, "setid::returns_while_coroutines_are_made_and_end", |_| {
-        pool::start();
+        pool::start().expect("a thread");
         let (stop, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (stops, counts) = (stop.clone(), made.clone());
         let maker = std::thread::spawn(move || {

@@ -119,7 +119,7 @@ fn libraries_children_groups_and_coroutines_at_once() {
         let seed = u64::from(std::process::id());
         println!("seed {seed}");
         let run = Arc::new(Run { seed, stop: AtomicBool::new(false), counts: Counts::default() });
-        pool::start();
+        pool::start().expect("a thread");
         let mut threads =
             vec![run.repeat(1, load_and_unload), run.repeat(2, fork), run.repeat(3, set_group)];
         for number in 4..6 {

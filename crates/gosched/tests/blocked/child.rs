@@ -31,6 +31,14 @@ fn command(settings: &str, program: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs another program, with the same limit of time.
+#[allow(dead_code, reason = "shared with tests that run none")]
+pub(crate) fn run_other(program: &Path, arguments: &[&Path]) -> Ended {
+    let mut command = Command::new("timeout");
+    command.arg(SECONDS).arg(program).args(arguments).env_remove("GOMAXPROCS");
+    Ended(command.output().expect("it starts"))
+}
+
 impl Ended {
     pub(crate) fn of(child: Child) -> Ended {
         Ended(child.wait_with_output().expect("the child ends"))
@@ -78,17 +86,26 @@ impl Ended {
 /// Where the programs are, after having them built.
 fn programs() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| {
-        let test = env::current_exe().expect("known");
-        let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "testprogs", "--bins"]);
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        build.arg("--target-dir").arg(profile.parent().expect("target/PROFILE"));
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        assert!(build.status().expect("cargo runs").success(), "the programs build");
-        profile.to_owned()
-    })
+    DIRECTORY.get_or_init(|| build(&["--bins"]))
+}
+
+/// The shared library `embedded`, after having it built.
+#[allow(dead_code, reason = "shared with tests that need none")]
+pub(crate) fn library() -> PathBuf {
+    build(&["--example", "embedded"]).join("examples/libembedded.so")
+}
+
+/// Builds those of `testprogs`; the folder of this test's profile.
+fn build(which: &[&str]) -> PathBuf {
+    let test = env::current_exe().expect("known");
+    let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "testprogs"]).args(which);
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    build.arg("--target-dir").arg(profile.parent().expect("target/PROFILE"));
+    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(build.status().expect("cargo runs").success(), "the programs build");
+    profile.to_owned()
 }

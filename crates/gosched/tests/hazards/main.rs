@@ -8,6 +8,8 @@
 mod child;
 
 mod calls;
+mod embedded;
+mod faults;
 mod hogs;
 mod loader;
 mod state;

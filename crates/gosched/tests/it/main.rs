@@ -21,6 +21,7 @@ mod nodes;
 mod panics;
 mod quota;
 mod report;
+mod reported;
 mod starve;
 mod thread;
 mod timers;

@@ -100,3 +100,32 @@ fn a_storm_disturbs_nobody() {
         assert_eq!(worker.join().unwrap(), 8 * (19_999 * 20_000 / 2));
     }
 }
+
+/// Channels come and go, and signals are ignored and restored, while one thread sends them.
+#[gosched::test(timeout = "300s")]
+fn asking_and_resetting_while_they_come() {
+    static OVER: AtomicU32 = AtomicU32::new(0);
+    let first = notify(&[Signal::CONTINUE]);
+    let sender = std::thread::spawn(|| {
+        let mut sent = 0;
+        while OVER.load(SeqCst) == 0 {
+            send(Signal::CONTINUE);
+            sent += 1;
+        }
+        sent
+    });
+    let mut got = 0;
+    for round in 0..400 {
+        let signals = notify(&[Signal::CONTINUE]);
+        got += usize::from(signals.recv().is_ok());
+        match round % 4 {
+            0 => drop(signals),
+            1 => ignore(&[Signal::CONTINUE]),
+            _ => {}
+        }
+    }
+    drop(first);
+    OVER.store(1, SeqCst);
+    assert!(sender.join().unwrap() >= 400);
+    assert_eq!(got, 400);
+}

@@ -149,6 +149,17 @@ fn programs_are_started_by_fork_and_by_spawn() {
     });
 }
 
+/// The process becomes another program while its threads are being signalled. `true` succeeds.
+#[test]
+fn the_process_becomes_another_program() {
+    in_child("procs=2,slice=100us", "processes::the_process_becomes_another_program", || {
+        beside_hogs(|| {
+            compute_until_stopped(5);
+            panic!("{}", Command::new("true").exec());
+        });
+    });
+}
+
 extern "C" fn at_exit() {
     // Computes, allocates and prints, as destructors of libraries do.
     let before = TURNS.load(SeqCst);

@@ -71,3 +71,21 @@ fn extensions_and_trailers_have_a_budget() {
     check("0\r\na: 4567890\r\nb: 4567890\r\n\r\n", Ok(Some(("", 0))));
     check("0\r\na: 4567890\r\nb: 45678901\r\n\r\n", Err(Refusal::HeadTooLarge));
 }
+
+/// A body says the same, or is refused, in whatever pieces it comes.
+#[test]
+fn damaged_bodies_are_read_alike_in_any_pieces() {
+    let good: [&[u8]; 4] = [
+        b"0\r\n\r\n",
+        b"5\r\nhello\r\n0\r\n\r\n",
+        b"a;x=y\r\n0123456789\r\n001\r\n!\r\n0\r\nA: b\r\n\r\nrest",
+        b"F \t;n\r\n012345678901234\r\n0\r\n\r\n",
+    ];
+    crate::fuzz::run("chunked", 3_000, &good, |body| {
+        let whole = decode(body, body.len().max(1));
+        for piece in [1, 2, 7] {
+            assert_eq!(decode(body, piece), whole, "in pieces of {piece}");
+        }
+        matches!(whole, Ok(Some(_)))
+    });
+}

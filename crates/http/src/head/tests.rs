@@ -153,3 +153,21 @@ fn expectations() {
     assert_eq!(waits(&["Expect: 100-continue"]), Ok(false));
     assert_eq!(waits(&["Expect: a-coffee"]), Err(Refusal::Expectation));
 }
+
+/// No head makes the parser panic, and one that is taken has one end, at the end.
+#[test]
+fn damaged_heads_end_nothing() {
+    let good: [&[u8]; 5] = [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\nConnection: close\r\n\r\n",
+        b"PUT /a HTTP/1.1\r\nhost:x:80\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n",
+        b"OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\nX-A: \x80\xff\t b\r\n\r\n",
+        b"GET http://x/y HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+    ];
+    crate::fuzz::run("http", 3_000, &good, |head| {
+        let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+        let taken = Head::parse(head, &mut fields);
+        assert!(taken.is_err() || head.ends_with(b"\n"), "there is more");
+        taken.is_ok()
+    });
+}

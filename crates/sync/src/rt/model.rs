@@ -50,6 +50,23 @@ pub(crate) fn is_busy() -> bool {
     false
 }
 
+/// Nothing shares cache lines in a model.
+pub(crate) struct CachePadded<V>(V);
+
+impl<V> CachePadded<V> {
+    pub(crate) fn new(value: V) -> CachePadded<V> {
+        CachePadded(value)
+    }
+}
+
+impl<V> Deref for CachePadded<V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
 pub(crate) struct Lock<V> {
     mutex: Mutex<V>,
 }
@@ -89,6 +106,7 @@ pub enum WaitReason {
     MutexLock,
     RwMutexRLock,
     RwMutexLock,
+    WaitGroupWait,
 }
 
 /// Where a waiter sleeps: the number of permits and its bell. Kept until the end of the process,
@@ -138,6 +156,12 @@ impl Critical {
 
     pub(crate) fn wake(&self, waiter: Waiter) {
         waiter.wake();
+    }
+
+    /// Two processors: even and odd threads.
+    pub(crate) fn processor_index(&self) -> usize {
+        let text = format!("{:?}", thread::current().id());
+        text.chars().filter_map(|c| c.to_digit(10)).next_back().map_or(0, |n| n as usize)
     }
 
     pub(crate) fn block<F: FnOnce(Waiter) -> bool>(self, _: WaitReason, commit: F) {

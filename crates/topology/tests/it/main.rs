@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod cpus;
+mod damaged;
 mod machine;
 mod system;
 mod tree;

@@ -12,9 +12,20 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new() -> Tree {
+        Tree::below(&std::env::temp_dir())
+    }
+
+    /// Where there is one, in a file system that has no disk: for files that are written thousands of
+    /// times.
+    pub(crate) fn in_memory() -> Tree {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Tree::below(memory) } else { Tree::new() }
+    }
+
+    fn below(parent: &Path) -> Tree {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("gosched-tree-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        let folder = std::env::temp_dir().join(name);
+        let folder = parent.join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder for the tree");
         Tree { folder }

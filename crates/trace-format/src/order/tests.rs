@@ -158,3 +158,34 @@ fn damaged_files() {
     let told = Trace::read(&skipped).expect_err("two frequencies in a generation");
     assert!(told.what.contains("multiple frequency"), "{told}");
 }
+
+#[path = "../../../../testprogs/fuzz.rs"]
+mod fuzz;
+
+/// Whatever the file says, reading it and checking its order ends, with an error or without.
+#[test]
+fn damaged_files_end_nothing() {
+    let first = one(&[
+        (GoCreate, &[2, 1, 1]),
+        (UserRegionBegin, &[1, 2, 0]),
+        (GoSyscallBegin, &[1, 1]),
+        (GoSyscallEnd, &[]),
+        (UserRegionEnd, &[1, 2, 0]),
+        (STWBegin, &[1, 0]),
+        (STWEnd, &[]),
+        (GoBlock, &[1, 1]),
+        (GoStart, &[2, 1]),
+        (GoDestroy, &[]),
+        (ProcStop, &[]),
+    ]);
+    let second: Events<'_> = &[(ProcStart, &[0, 1])];
+    let good =
+        [file(&[&[&first]]), file(&[&[&one(&[])], &[&one(&[])]]), file(&[&[&first, second]])];
+    let good: Vec<&[u8]> = good.iter().map(Vec::as_slice).filter(|f| verify(f)).collect();
+    assert!(good.len() >= 2, "most are right");
+    fuzz::run("trace", 3_000, &good, verify);
+}
+
+fn verify(file: &[u8]) -> bool {
+    crate::verify(file, |_, _| {}).is_ok()
+}

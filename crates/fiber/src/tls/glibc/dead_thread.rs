@@ -137,7 +137,7 @@ fn wait_until_gone(found: &DeadThread) {
             unsafe { ((found.tcb + at) as *const i32).read_volatile() == 0 }
         })
     };
-    while !cleared() && os::tgkill(found.tid, 0).is_ok() {
+    while !cleared() && os::is_thread(found.tid) {
         std::thread::yield_now();
     }
 }

@@ -1,0 +1,34 @@
+//! What the protocols that loom models stand on; in a model, loom's own.
+
+pub(crate) use gosched_base::Lock;
+pub(crate) use std::cell::Cell;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, fence};
+
+/// Lists of goroutines in futex waits.
+pub(crate) const LISTS: usize = 64;
+
+/// A static; loom's are made when they are first used.
+macro_rules! shared {
+    ($(#[$meta:meta])* static $name:ident: $of:ty = $value:expr;) => {
+        $(#[$meta])*
+        static $name: $of = $value;
+    };
+}
+pub(crate) use shared;
+
+/// So many that are made alike.
+macro_rules! array {
+    ($value:expr) => {
+        [const { $value }; LISTS]
+    };
+}
+pub(crate) use array;
+
+/// `const fn`: loom's atomics can't be made in constants, so its models write this otherwise.
+macro_rules! const_unless_modelled {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> $ret:ty $body:block) => {
+        $(#[$meta])*
+        $vis const fn $name() -> $ret $body
+    };
+}
+pub(crate) use const_unless_modelled;
