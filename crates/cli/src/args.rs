@@ -80,6 +80,10 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub(crate) out: PathBuf,
 
+    /// Leave out the repetitions that execution traces are taken of
+    #[arg(long)]
+    no_trace: bool,
+
     /// Print all results as JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -103,6 +107,7 @@ impl LabArgs {
             goroutines: self.goroutines.unwrap_or(usual),
             work: Duration::from_millis(self.work),
             procs,
+            trace: !self.no_trace,
         }
     }
 }

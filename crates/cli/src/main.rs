@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
 mod doctor;
 mod lab;
 mod serve;

@@ -24,12 +24,15 @@ mod plan;
 mod variant;
 
 mod cell;
-mod cpu_time;
 mod probe;
+mod rivals;
 mod task;
+mod usage;
 mod work;
 
 mod record;
+
+mod traced;
 
 mod child;
 mod run;
@@ -39,21 +42,27 @@ mod summary;
 
 mod findings;
 
+mod chart;
+mod lanes;
+mod svg;
+
+mod figure;
 mod notes;
-mod plot;
+mod page;
 mod report;
 mod table;
 mod text;
 
 pub use cell::measure;
 pub use findings::Finding;
-pub use plan::{Plan, cpus, default_procs};
+pub use plan::{Plan, TRACED, cpus, default_procs};
 pub use record::{Cell, Counts, Measured, Sample, Task};
 pub use report::{CellResult, Document, write};
-pub use run::{Failure, Progress, Run, run};
+pub use run::{End, Failure, Progress, Run, run};
 pub use stats::{Line, Quantiles};
 pub use summary::Summary;
 pub use text::terminal;
+pub use traced::{ProcessorEvents, Span, Traced, TracedSleep};
 pub use variant::{VARIANTS, Variant};
 
 #[cfg(test)]
