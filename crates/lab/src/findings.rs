@@ -43,7 +43,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn expected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+    pub(crate) fn expected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
         Finding {
             question: question.to_owned(),
             as_expected: true,
@@ -52,7 +52,7 @@ impl Finding {
         }
     }
 
-    fn unexpected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+    pub(crate) fn unexpected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
         Finding {
             question: question.to_owned(),
             as_expected: false,

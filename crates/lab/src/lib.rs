@@ -1,6 +1,7 @@
 //! Experiments that show what the scheduler does, and explain it from the numbers they made.
 //!
-//! There is one so far, schedule forensics: many goroutines with the same few milliseconds of work
+//! [`compare`] runs the same jobs on goroutines and on others. The rest of the crate is schedule
+//! forensics: many goroutines with the same few milliseconds of work
 //! each, in several [variants](VARIANTS) and on several numbers of processors. Beside them a probe
 //! goroutine sleeps 1 ms again and again and records how late it wakes.
 //!
@@ -52,6 +53,8 @@ mod page;
 mod report;
 mod table;
 mod text;
+
+pub mod compare;
 
 pub use cell::measure;
 pub use findings::Finding;

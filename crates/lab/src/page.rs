@@ -154,7 +154,7 @@ fn card(body: &mut String, figure: &Figure) {
     }
 }
 
-fn told(body: &mut String, finding: &Finding) {
+pub(crate) fn told(body: &mut String, finding: &Finding) {
     let (class, words) = match finding.as_expected {
         true => ("yes", "as expected"),
         false => ("no", "not as expected"),

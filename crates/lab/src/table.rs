@@ -15,7 +15,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(head: &[&str], rows: Vec<Vec<String>>) -> Table {
+    pub(crate) fn new(head: &[&str], rows: Vec<Vec<String>>) -> Table {
         Table { head: head.iter().map(|text| (*text).to_owned()).collect(), rows }
     }
 

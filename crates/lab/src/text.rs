@@ -62,7 +62,7 @@ pub fn terminal(document: &Document) -> String {
 }
 
 /// `text` in lines that begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![indent.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last().map_or(0, String::len);

@@ -18,6 +18,11 @@ pub(crate) fn peak_rss() -> u64 {
     field("VmHWM") * 1024
 }
 
+/// The memory that is resident now, in bytes. Zero where `/proc` is missing.
+pub(crate) fn rss() -> u64 {
+    field("VmRSS") * 1024
+}
+
 /// How many threads there are now. Zero where `/proc` is missing.
 pub(crate) fn threads() -> u64 {
     field("Threads")
