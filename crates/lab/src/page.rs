@@ -51,9 +51,9 @@ pub(crate) fn of(document: &Document) -> String {
     let lesson =
         document.findings.first().filter(|finding| finding.question.starts_with("How late is"));
     let mut body = String::new();
-    let _ = write!(
+    let _ = writeln!(
         body,
-        "<header><h1>Schedule forensics</h1><p class=soft>{}.</p></header>\n",
+        "<header><h1>Schedule forensics</h1><p class=soft>{}.</p></header>",
         escaped(&document.setup())
     );
     navigation(&mut body, document);
@@ -77,9 +77,9 @@ pub(crate) fn of(document: &Document) -> String {
     body.push_str("</div>\n");
     for failure in &document.failures {
         let (cell, reason) = (&failure.cell, escaped(&failure.reason));
-        let _ = write!(
+        let _ = writeln!(
             body,
-            "<p class=no>There are no numbers for {} on {}: {reason}.</p>\n",
+            "<p class=no>There are no numbers for {} on {}: {reason}.</p>",
             cell.variant, cell.procs
         );
     }
@@ -144,9 +144,9 @@ fn tiles(body: &mut String, document: &Document) {
 
 fn card(body: &mut String, figure: &Figure) {
     if figure.is_wide {
-        let _ = write!(
+        let _ = writeln!(
             body,
-            "<div class=\"card wide\"><div class=scroll>{}</div></div>\n",
+            "<div class=\"card wide\"><div class=scroll>{}</div></div>",
             figure.inline()
         );
     } else {
@@ -176,9 +176,9 @@ fn paragraph(body: &mut String, finding: &Finding) {
 fn tables(body: &mut String, document: &Document) {
     body.push_str("<h2 id=tables>Tables</h2>\n");
     for (title, table) in notes::tables_of(document) {
-        let _ = write!(
+        let _ = writeln!(
             body,
-            "<details><summary>{}</summary>{}</details>\n",
+            "<details><summary>{}</summary>{}</details>",
             escaped(title),
             table.html()
         );

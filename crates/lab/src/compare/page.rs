@@ -40,7 +40,7 @@ pub(super) fn of(comparison: &Comparison) -> String {
     comparison.findings.iter().for_each(|finding| told(&mut body, finding));
     body.push_str("</div>\n");
     for failure in &comparison.failures {
-        let _ = write!(body, "<p class=no>There are no numbers for {}.</p>\n", escaped(failure));
+        let _ = writeln!(body, "<p class=no>There are no numbers for {}.</p>", escaped(failure));
     }
     for work in Work::ALL {
         let figures: Vec<_> = comparison.figures.iter().filter(|f| f.work == work).collect();
@@ -60,13 +60,13 @@ pub(super) fn of(comparison: &Comparison) -> String {
         body.push_str(&latencies(work, &comparison.outcomes).unwrap_or_default());
         body.push_str("</div></div>\n");
     }
-    let _ = write!(
+    let _ = writeln!(
         body,
         "<h2 id=table>Table</h2>\n<div class=card>{}</div>\n<p class=soft>Each case has a process of \
          its own, and the same loop hands all jobs over. Goroutines and the event loop have a thread \
          for each CPU, the pool has {}. The median of {} by time counts. The service that jobs ask \
          runs in another process on the same CPUs. CPU time is counted in 10 ms.</p>\n\
-         <footer>All numbers are in <a href=\"compare.json\">compare.json</a>.</footer></main>\n",
+         <footer>All numbers are in <a href=\"compare.json\">compare.json</a>.</footer></main>",
         figures::table(&comparison.figures).html(),
         crate::text::count(comparison.options.pool, "thread"),
         crate::text::count(comparison.options.repetitions, "run"),
