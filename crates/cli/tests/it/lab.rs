@@ -4,6 +4,7 @@ use crate::gosched::{Run, gosched};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 
 const GOROUTINES: u64 = 12;
@@ -245,6 +246,30 @@ fn tables_are_printed_and_progress_is_told_apart() {
     assert!(run.stderr.contains("NOTES.md"), "{}", run.stderr);
 }
 
+/// The command `go` that `GOSCHED_TEST_GO` names, else the one in the search path.
+#[test]
+fn go_opens_the_traces() {
+    let go = std::env::var_os("GOSCHED_TEST_GO").unwrap_or_else(|| "go".into());
+    let help = Command::new(&go).args(["tool", "trace", "-h"]).output();
+    if !help.is_ok_and(|help| String::from_utf8_lossy(&help.stderr).contains("-pprof")) {
+        println!("SKIPPED: {go:?} has no `tool trace`");
+        return;
+    }
+    let (_, out) = &*REPORT;
+    for (file, has) in [("yields-2.trace", "runtime.Gosched"), ("declares-1.trace", "Syscall")] {
+        let parsed = Command::new(&go)
+            .args(["tool", "trace", "-d=parsed"])
+            .arg(out.join(file))
+            .output()
+            .expect("it runs");
+        assert!(parsed.status.success(), "{file}: {}", String::from_utf8_lossy(&parsed.stderr));
+        let text = String::from_utf8_lossy(&parsed.stdout);
+        for words in [has, "stop-the-world (gc)", "GC concurrent mark phase"] {
+            assert!(text.contains(words), "{file} has no {words}");
+        }
+    }
+}
+
 #[test]
 fn results_are_printed_even_if_they_can_not_be_written() {
     let run = lab(&["--json"], Path::new("/dev/null/report"));
@@ -259,7 +284,7 @@ fn results_are_printed_even_if_they_can_not_be_written() {
 #[test]
 fn a_runtime_that_is_told_otherwise_is_noticed() {
     let out = folder("otherwise");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gosched"))
+    let output = Command::new(env!("CARGO_BIN_EXE_gosched"))
         .args(["lab", "--goroutines", "2", "--work", "1", "--procs", "1", "--no-trace"])
         .arg("--out")
         .arg(&out)
@@ -276,7 +301,7 @@ fn a_runtime_that_is_told_otherwise_is_noticed() {
 fn results_are_written_even_if_they_can_not_be_printed() {
     let out = folder("unprinted");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gosched"))
+    let output = Command::new(env!("CARGO_BIN_EXE_gosched"))
         .args(["lab", "--goroutines", "2", "--work", "1", "--procs", "1", "--no-trace"])
         .arg("--out")
         .arg(&out)
