@@ -55,7 +55,7 @@ impl Bar {
 }
 
 fn drawn() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
     let style = "{elapsed_precise} [{bar:30}] {pos}/{len}  {msg}";
     // The words are right; the plain bar is as good.
     if let Ok(style) = ProgressStyle::with_template(style) {

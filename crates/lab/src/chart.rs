@@ -38,7 +38,7 @@ pub(crate) struct Chart {
 
 pub(crate) const SIZE: (f64, f64) = (520.0, 300.0);
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 20.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 42.0;
 
@@ -93,9 +93,9 @@ impl Axis {
     }
 }
 
-/// A round distance with which five marks or so reach `to`.
+/// A round distance with which six marks or so reach `to`.
 pub(crate) fn step(to: f64) -> f64 {
-    let rough = to / 5.0;
+    let rough = to / 6.0;
     let decade = 10_f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|n| n * decade);
     steps.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * decade)
@@ -224,7 +224,7 @@ mod tests {
         let ticks = |scale, samples| Axis::of(scale, &[curve(samples)]).expect("some").ticks();
         assert_eq!(ticks(Scale::Linear, &[9_000_000]), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(ticks(Scale::Log, &[30_000, 7_000_000]), [0.01, 0.1, 1.0, 10.0]);
-        assert_eq!([step(1.0), step(4.9), step(5.1), step(1e4)], [0.2, 1.0, 2.0, 2e3]);
+        assert_eq!([step(1.0), step(5.9), step(6.1), step(1e4)], [0.2, 1.0, 2.0, 2e3]);
         assert_eq!([0.0, 0.25, 5.0, 12.5, 2_000.0].map(label), ["0", "0.25", "5", "12.5", "2000"]);
     }
 }

@@ -79,7 +79,7 @@ fn lesson(cells: &[CellResult]) -> Option<Figure> {
 fn distributions(cells: &[CellResult], variant: &'static Variant) -> Vec<Figure> {
     let name = variant.name;
     let cells = || cells.iter().filter(|cell| cell.measured.cell.variant == name);
-    let of = |cell: &CellResult| count(cell.measured.cell.procs, variant.on());
+    let of = |cell: &CellResult| count(cell.measured.cell.procs, variant.on_short());
     let done = |cell: &CellResult| {
         Curve::of(of(cell), cell.measured.tasks.iter().map(|task| task.done_ns))
     };

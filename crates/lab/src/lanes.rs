@@ -3,7 +3,7 @@
 
 use crate::chart::{label, step};
 use crate::probe::PERIOD;
-use crate::svg::{self, line, text};
+use crate::svg::{line, text};
 use crate::text::count;
 use crate::traced::{Role, Stretch, Traced};
 use std::fmt::Write;
@@ -116,7 +116,7 @@ fn legend(out: &mut String, y: f64) {
             y - 10.0
         );
         text(out, (x + 16.0, y), "soft", words);
-        x += 16.0 + svg::width(words) + 14.0;
+        x += 16.0 + 6.9 * words.len() as f64 + 12.0;
     }
 }
 
@@ -220,7 +220,7 @@ fn ranges(out: &mut String, traced: &Traced, window: Window, y: f64) {
 fn axis(out: &mut String, window: Window, y: f64) -> f64 {
     line(out, (LEFT, y), (WIDTH - RIGHT, y), "axis");
     let (from, to) = (window.from / 1e6, window.to / 1e6);
-    let step = step((to - from) * 5.0 / 8.0);
+    let step = step((to - from) * 0.75);
     let first = (from / step).ceil() as i64;
     let marks = (first..).map(|i| i as f64 * step).take_while(|mark| *mark <= to);
     for mark in marks {

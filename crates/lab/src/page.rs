@@ -30,7 +30,7 @@ nav a{text-decoration:none}\
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}\
 th,td{padding:3px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}\
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}\
-details{margin:10px 0}summary{cursor:pointer;font-weight:600}footer{margin:50px 0 30px;color:var(--soft)}";
+details{margin:10px 0}@media(max-width:560px){.card{padding:10px}th,td{padding:3px 6px}.two svg text{font-size:14px}}summary{cursor:pointer;font-weight:600}footer{margin:50px 0 30px;color:var(--soft)}";
 
 /// A page with this title and content, light or dark as the reader has it.
 pub(crate) fn html(title: &str, body: &str) -> String {

@@ -24,8 +24,8 @@ const COLOURS: [(&str, &str, &str); 15] = [
 
 /// Rules for the classes that drawings use.
 const RULES: &str = "\
-svg text{font:12px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}\
-svg .title{font-size:14px;font-weight:600}svg .soft{fill:var(--soft)}\
+svg text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}\
+svg .title{font-size:15px;font-weight:600}svg .soft{fill:var(--soft)}\
 svg .end{text-anchor:end}svg .mid{text-anchor:middle}\
 svg .grid{stroke:var(--rule);stroke-width:1;fill:none}svg .axis{stroke:var(--soft);fill:none}\
 svg .l{fill:none;stroke-width:2;stroke-linejoin:round}\
@@ -83,9 +83,9 @@ pub(crate) fn line(out: &mut String, from: (f64, f64), to: (f64, f64), class: &s
     );
 }
 
-/// About how wide a text is at the usual size.
+/// About how wide a text is at most, at the size that it has on a phone.
 pub(crate) fn width(words: &str) -> f64 {
-    6.4 * words.chars().count() as f64
+    7.8 * words.chars().count() as f64
 }
 
 #[cfg(test)]

@@ -62,6 +62,15 @@ impl Variant {
         }
     }
 
+    /// The same, shorter, for a legend.
+    pub(crate) fn on_short(&self) -> &'static str {
+        match self.runner {
+            Runner::Goroutines => "proc",
+            Runner::Threads => "CPU",
+            Runner::Pool => "thread",
+        }
+    }
+
     /// How long a goroutine keeps its processor that would compute for `ns`.
     pub(crate) fn turn_ns(&self, ns: f64) -> f64 {
         if self.is_stopped() { ns.min(SLICE.as_nanos() as f64) } else { ns }

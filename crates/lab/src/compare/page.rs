@@ -86,7 +86,7 @@ fn latencies(work: Work, outcomes: &[Outcome]) -> Option<String> {
 
 /// Three groups of bars, each to its own scale.
 fn bars(figures: &[&Figures]) -> ((f64, f64), String) {
-    const LEFT: f64 = 96.0;
+    const LEFT: f64 = 104.0;
     const ROW: f64 = 18.0;
     let widest = chart::SIZE.0 - LEFT - 70.0;
     let (mut out, mut y) = (String::new(), 22.0);
