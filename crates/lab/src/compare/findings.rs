@@ -108,7 +108,7 @@ fn mixed(figures: &[&Figures]) -> Option<Finding> {
             Finding::expected(question, [all, why])
         } else {
             let why = format!("{why}, where {BEHIND_MIN} times at most was expected.");
-            Finding::unexpected(question, [all, why])
+            Finding::unexpected(question, [all, why, share(goroutines)])
         });
     };
     let ratio = event_loop.latency.p99 / goroutines.latency.p99.max(1.0);
@@ -125,6 +125,16 @@ fn mixed(figures: &[&Figures]) -> Option<Finding> {
              goroutines at least, because nothing stops a task that computes; it was {} times.",
             times(ratio)
         );
-        Finding::unexpected(question, [all, why])
+        Finding::unexpected(question, [all, why, share(goroutines)])
     })
+}
+
+/// Whether the CPUs were half free, as the jobs would leave them.
+fn share(goroutines: &Figures) -> String {
+    format!(
+        "Jobs come so that half of the CPUs' time is free, if no other program has it: the process \
+         with goroutines used {} ms of CPU time in {} ms.",
+        ms(goroutines.cpu_ns),
+        ms(goroutines.elapsed_ns),
+    )
 }

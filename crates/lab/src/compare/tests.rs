@@ -73,6 +73,7 @@ fn beside_heavy_jobs_goroutines_keep_light_ones_short() {
     assert!(expected && answer.contains("5.0 times as long as with goroutines"), "{answer}");
     let (expected, answer) = with(Contender::EventLoop, 6);
     assert!(!expected && answer.contains("it was 1.0 times"), "{answer}");
+    assert!(answer.contains("used 7.00 ms of CPU time in 100 ms"), "{answer}");
     // Without an event loop in the build.
     assert!(with(Contender::Threads, 6).0);
     let (expected, answer) = with(Contender::Threads, 1);
