@@ -2,6 +2,7 @@
 
 use crate::chart::{self, Chart, Curve, Scale};
 use crate::probe::any_time;
+use crate::record::Task;
 use crate::report::{CellResult, Document};
 use crate::text::count;
 use crate::variant::{BUSY, POOL, THREADS, UNSTOPPED, VARIANTS, Variant, YIELDS};
@@ -75,35 +76,38 @@ fn lesson(cells: &[CellResult]) -> Option<Figure> {
     figure("lateness.svg".to_owned(), None, Chart { title, scale: Scale::Log, curves })
 }
 
-/// Completion and the probe's lateness, one curve for each number of processors.
+/// The name of the file, the title, the axis, the samples.
+type Distribution = (&'static str, &'static str, Scale, fn(&CellResult) -> Vec<u64>);
+
+/// What is drawn of each variant.
+const DISTRIBUTIONS: [Distribution; 4] = [
+    ("completion", "completion since the start", Scale::Linear, |cell| {
+        cell.measured.tasks.iter().map(|task| task.done_ns).collect()
+    }),
+    ("wait", "wait to first run", Scale::Linear, |cell| {
+        cell.measured.tasks.iter().map(Task::wait_ns).collect()
+    }),
+    ("own", "own run time", Scale::Linear, |cell| {
+        cell.measured.tasks.iter().map(|task| task.own_ns).collect()
+    }),
+    ("lateness", "how late a sleeper is that is due at any time", Scale::Log, |cell| {
+        any_time(&cell.measured.probe).collect()
+    }),
+];
+
+/// One drawing for each quantity, with a curve for each number of processors.
 fn distributions(cells: &[CellResult], variant: &'static Variant) -> Vec<Figure> {
     let name = variant.name;
-    let cells = || cells.iter().filter(|cell| cell.measured.cell.variant == name);
-    let of = |cell: &CellResult| count(cell.measured.cell.procs, variant.on_short());
-    let done = |cell: &CellResult| {
-        Curve::of(of(cell), cell.measured.tasks.iter().map(|task| task.done_ns))
+    let draw = |(file, title, scale, samples): &Distribution| {
+        let cells = cells.iter().filter(|cell| cell.measured.cell.variant == name);
+        let curve = |cell: &CellResult| {
+            let name = count(cell.measured.cell.procs, variant.on_short());
+            Curve::of(name, samples(cell).into_iter())
+        };
+        let (title, curves) = (format!("{name}: {title}"), cells.map(curve).collect());
+        figure(format!("{file}-{name}.svg"), Some(name), Chart { title, scale: *scale, curves })
     };
-    let late = |cell: &CellResult| Curve::of(of(cell), any_time(&cell.measured.probe));
-    let charts = [
-        (
-            format!("completion-{name}.svg"),
-            format!("{name}: completion since the start"),
-            Scale::Linear,
-            cells().map(done).collect(),
-        ),
-        (
-            format!("lateness-{name}.svg"),
-            format!("{name}: how late a sleeper is that is due at any time"),
-            Scale::Log,
-            cells().map(late).collect(),
-        ),
-    ];
-    charts
-        .into_iter()
-        .filter_map(|(file, title, scale, curves)| {
-            figure(file, Some(name), Chart { title, scale, curves })
-        })
-        .collect()
+    DISTRIBUTIONS.iter().filter_map(draw).collect()
 }
 
 /// None if there is nothing to draw.
