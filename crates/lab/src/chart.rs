@@ -64,7 +64,7 @@ impl Axis {
             Scale::Log => {
                 let smallest = all().fold(largest, f64::min).max(SMALLEST);
                 let from = smallest.log10().floor();
-                Axis { scale, from, to: largest.log10().ceil().max(from + 1.0) }
+                Axis { scale, from, to: (largest.log10() + 0.05).max(from + 1.0) }
             }
         })
     }
@@ -78,6 +78,16 @@ impl Axis {
         LEFT + part * (SIZE.0 - LEFT - RIGHT)
     }
 
+    /// What stands at a mark: decades have units, and the others the axis' own.
+    fn label(&self, ms: f64) -> String {
+        match self.scale {
+            Scale::Linear => label(ms),
+            Scale::Log if ms >= 1e3 => format!("{} s", label(ms / 1e3)),
+            Scale::Log if ms < 1.0 => format!("{} us", label((ms * 1e3).round())),
+            Scale::Log => format!("{} ms", label(ms)),
+        }
+    }
+
     /// Where there are marks, in ms.
     fn ticks(&self) -> Vec<f64> {
         match self.scale {
@@ -86,7 +96,7 @@ impl Axis {
                 (0..).map(|i| f64::from(i) * step).take_while(|x| *x <= self.to).collect()
             }
             Scale::Log => {
-                let (from, to) = (self.from as i32, self.to as i32);
+                let (from, to) = (self.from as i32, self.to.floor() as i32);
                 (from..=to).map(|decade| 10_f64.powi(decade)).collect()
             }
         }
@@ -137,12 +147,12 @@ fn frame(out: &mut String, axis: &Axis) {
     for tick in axis.ticks() {
         let x = axis.x(tick);
         line(out, (x, y(1.0)), (x, y(0.0) + 4.0), "grid");
-        text(out, (x, y(0.0) + 18.0), "mid soft", &label(tick));
+        text(out, (x, y(0.0) + 18.0), "mid soft", &axis.label(tick));
     }
     line(out, (LEFT, y(0.0)), (SIZE.0 - RIGHT, y(0.0)), "axis");
     let unit = match axis.scale {
         Scale::Linear => "ms",
-        Scale::Log => "ms, logarithmic",
+        Scale::Log => "logarithmic",
     };
     text(out, (SIZE.0 - RIGHT, SIZE.1 - 8.0), "end soft", unit);
 }
@@ -223,7 +233,11 @@ mod tests {
     fn marks_are_round() {
         let ticks = |scale, samples| Axis::of(scale, &[curve(samples)]).expect("some").ticks();
         assert_eq!(ticks(Scale::Linear, &[9_000_000]), [0.0, 2.0, 4.0, 6.0, 8.0]);
-        assert_eq!(ticks(Scale::Log, &[30_000, 7_000_000]), [0.01, 0.1, 1.0, 10.0]);
+        assert_eq!(ticks(Scale::Log, &[30_000, 7_000_000]), [0.01, 0.1, 1.0]);
+        assert_eq!(ticks(Scale::Log, &[30_000, 40_000]), [0.01, 0.1]);
+        let axis = Axis { scale: Scale::Log, from: -3.0, to: 4.0 };
+        let labels = [0.001, 0.1, 1.0, 100.0, 1e4].map(|ms| axis.label(ms));
+        assert_eq!(labels, ["1 us", "100 us", "1 ms", "100 ms", "10 s"]);
         assert_eq!([step(1.0), step(5.9), step(6.1), step(1e4)], [0.2, 1.0, 2.0, 2e3]);
         assert_eq!([0.0, 0.25, 5.0, 12.5, 2_000.0].map(label), ["0", "0.25", "5", "12.5", "2000"]);
     }

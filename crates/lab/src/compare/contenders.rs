@@ -18,6 +18,23 @@ pub(super) type Submit<'a> = dyn FnMut(usize, Sender<End>) -> io::Result<()> + '
 
 /// Runs `case`, on the runtime if it has goroutines, which must not run yet.
 ///
+/// ```
+/// use gosched_lab::compare::{Case, Contender, Work, measure};
+///
+/// let case = Case {
+///     contender: Contender::Pool,
+///     work: Work::Cpu,
+///     jobs: 3,
+///     procs: 1,
+///     pool: 2,
+///     rounds_per_ms: 1_000,
+///     interval_ns: 0,
+///     service: "127.0.0.1:1".parse().unwrap(), // nobody asks it
+/// };
+/// let outcome = measure(case).unwrap();
+/// assert_eq!(outcome.latency_ns.len(), 3);
+/// ```
+///
 /// # Errors
 /// If the contender is not in this build, can't start, or a job fails.
 pub fn measure(case: Case) -> Result<Outcome, String> {
