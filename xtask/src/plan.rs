@@ -67,6 +67,7 @@ pub(crate) struct Program {
 /// The programs that CI runs, the one that the README shows first.
 pub(crate) const PROGRAMS: &[Program] = &[
     Program { listed: "lab", args: &["lab", "--quick"] },
+    Program { listed: "compare", args: &["compare", "--quick"] },
     Program { listed: "doctor", args: &["doctor"] },
 ];
 

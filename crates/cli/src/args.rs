@@ -2,6 +2,7 @@
 
 use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand, value_parser};
+use gosched_lab::compare::{Case, Options};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Lab(LabArgs),
+    Compare(CompareArgs),
     Doctor(DoctorArgs),
     Serve(ServeArgs),
     Trace(TraceArgs),
@@ -103,6 +105,10 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub(crate) out: PathBuf,
 
+    /// Leave out the repetitions that execution traces are taken of
+    #[arg(long)]
+    no_trace: bool,
+
     /// Print all results as JSON instead of tables
     #[arg(long)]
     pub(crate) json: bool,
@@ -126,7 +132,47 @@ impl LabArgs {
             goroutines: self.goroutines.unwrap_or(usual),
             work: Duration::from_millis(self.work),
             procs,
+            trace: !self.no_trace,
         }
+    }
+}
+
+/// The same jobs on goroutines, on operating system threads, on a thread pool and on an event loop.
+///
+/// Jobs compute, wait for answers of a service over the loopback interface, or do both; each contender
+/// runs them in a process of its own. Prints a table of times, memory and tails and what it says; the
+/// report has it with plots. The event loop, tokio, is in builds with `--features tokio` of cargo.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompareArgs {
+    /// 200 jobs of each kind unless --jobs says otherwise, and each case once: some seconds
+    #[arg(long)]
+    quick: bool,
+
+    /// Jobs of each kind, 1 to 100000 [default: 1000]
+    #[arg(long, value_name = "N", value_parser = jobs())]
+    jobs: Option<usize>,
+
+    /// Threads of the pool, 1 to 1024
+    #[arg(long, value_name = "N", default_value = "16", value_parser = processors())]
+    pool: usize,
+
+    /// Folder for compare.html and compare.json
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub(crate) out: PathBuf,
+
+    /// Print all results as JSON instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Run one case in this process and print what it measured as JSON
+    #[arg(long, value_name = "JSON", hide = true, exclusive = true, value_parser = case)]
+    pub(crate) case: Option<Case>,
+}
+
+impl CompareArgs {
+    pub(crate) fn options(&self) -> Options {
+        let (jobs, repetitions) = if self.quick { (200, 1) } else { (1_000, 3) };
+        Options { jobs: self.jobs.unwrap_or(jobs), pool: self.pool, repetitions }
     }
 }
 
@@ -181,12 +227,20 @@ fn goroutines() -> impl TypedValueParser<Value = usize> {
     value_parser!(u64).range(1..=1_000_000).map(|n| n as usize)
 }
 
+fn jobs() -> impl TypedValueParser<Value = usize> {
+    value_parser!(u64).range(1..=100_000).map(|n| n as usize)
+}
+
 fn processors() -> impl TypedValueParser<Value = usize> {
     value_parser!(u64).range(1..=1_024).map(|n| n as usize)
 }
 
 fn cell(json: &str) -> Result<gosched_lab::Cell, String> {
     serde_json::from_str(json).map_err(|error| format!("not a cell: {error}"))
+}
+
+fn case(json: &str) -> Result<Case, String> {
+    serde_json::from_str(json).map_err(|error| format!("not a case: {error}"))
 }
 
 #[cfg(test)]

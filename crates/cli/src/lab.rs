@@ -1,8 +1,10 @@
 //! `gosched lab`.
 
 use crate::args::LabArgs;
-use gosched_lab::{Cell, Document, Progress};
+use crate::bar::Bar;
+use gosched_lab::{Cell, Document, End, Progress};
 use serde::Serialize;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -31,11 +33,17 @@ fn measure(cell: Cell) -> Result<(), Failed> {
 
 fn experiment(args: &LabArgs) -> Result<(), Failed> {
     let cpus = gosched_lab::cpus();
-    let plan = args.plan(cpus);
+    let mut plan = args.plan(cpus);
     let program =
         std::env::current_exe().map_err(|error| format!("can't find the own program: {error}"))?;
     eprintln!("about {} s when nothing else runs here", plan.estimate(cpus).as_secs() + 1);
-    let run = gosched_lab::run(plan, &|cell| of_cell(&program, cell), tell);
+    // Without a folder there are no traces; `write` says why.
+    plan.trace &= fs::create_dir_all(&args.out).is_ok();
+    let bar = Bar::new();
+    let run = gosched_lab::run(plan, &args.out, &|cell| of_cell(&program, cell), |progress| {
+        tell(&bar, progress);
+    });
+    bar.end();
     let document = Document::of(run);
     // Neither keeps the other from what was measured.
     let text = if args.json { json(&document)? } else { gosched_lab::terminal(&document) };
@@ -53,12 +61,15 @@ fn of_cell(program: &Path, cell: &str) -> Command {
     command
 }
 
-fn tell(progress: &Progress<'_>) {
-    let Progress { ended, cells, cell, took, failed } = progress;
+fn tell(bar: &Bar, progress: &Progress<'_>) {
+    let Progress { ended, cells, cell, end } = progress;
     let Cell { variant, procs, .. } = cell;
-    let end = failed
-        .map_or_else(|| format!("{:.1} s", took.as_secs_f64()), |why| format!("failed: {why}"));
-    eprintln!("{ended:>2} of {cells}  {variant:<9} GOMAXPROCS={procs:<4} {end}");
+    let traced = if cell.trace.is_some() { ", with a trace" } else { "" };
+    let what = format!("{variant} on {procs}{traced}");
+    match end {
+        None => bar.begins(*ended, *cells, &what),
+        Some(End { took, failed }) => bar.ended(*ended, *cells, &what, *took, *failed),
+    }
 }
 
 fn write(document: &Document, folder: &Path) -> Result<(), Failed> {

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bar;
+mod compare;
 mod doctor;
 mod lab;
 mod serve;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Trace(args) => trace::run(&args),

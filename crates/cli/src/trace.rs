@@ -2,14 +2,12 @@
 
 mod chrome;
 mod summary;
-mod timeline;
 
 use crate::args::{TraceAct, TraceArgs, TraceFile};
-use gosched_trace_format::{Verified, verify};
+use gosched_trace_format::{Timeline, Verified, Watch, verify};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
-use timeline::{Timeline, Watch};
 
 /// A sentence for the user about what went wrong.
 type Failed = String;

@@ -2,45 +2,72 @@
 
 use crate::record::{Cell, Counts, Measured, Task};
 use crate::task::{Job, ns_since};
-use crate::{cpu_time, probe, variant};
-use gosched::runtime::{counters, gomaxprocs, preemptions};
+use crate::variant::{self, Runner};
+use crate::{probe, rivals, usage};
+use gosched::runtime::{counters, gc, gomaxprocs, preemptions};
 use gosched::thread::{JoinHandle, sleep};
-use gosched::{Config, go};
+use gosched::{Config, trace};
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// How long the probe gets to begin its first sleep before the goroutines are created.
-const HEAD_START: Duration = Duration::from_millis(5);
+pub(crate) const HEAD_START: Duration = Duration::from_millis(5);
 
-/// Starts the runtime and runs `cell`.
+/// Runs `cell`, on the runtime if it has goroutines, which must not run yet.
 ///
 /// # Errors
-/// If there is no such variant, the runtime runs already, or a goroutine panicked.
+/// If there is no such variant, the runtime runs already, a trace can't be written, threads can't be
+/// made, or a goroutine panicked.
 pub fn measure(cell: Cell) -> Result<Measured, String> {
     let variant = variant::find(&cell.variant)
         .ok_or_else(|| format!("there is no variant `{}`", cell.variant))?;
-    Config::new().procs(cell.procs).start().map_err(|error| error.to_string())?;
-    gosched::run(move || main(cell, variant.body))
+    match variant.runner {
+        Runner::Goroutines => {
+            Config::new().procs(cell.procs).start().map_err(|error| error.to_string())?;
+            gosched::run(move || traced(cell, variant.body))
+        }
+        Runner::Threads => rivals::threads(cell, variant.body),
+        Runner::Pool => rivals::pool(cell, variant.body),
+    }
 }
 
-/// The main goroutine.
+/// The main goroutine, with a trace if the cell wants one.
+fn traced(cell: Cell, body: variant::Body) -> Result<Measured, String> {
+    let Some(path) = cell.trace.clone() else { return main(cell, body) };
+    let failed = |error: io::Error| format!("can't write the trace {}: {error}", path.display());
+    start_trace(&path).map_err(failed)?;
+    let measured = main(cell, body);
+    // The work itself needs none, and who looks for one in a trace is to find it.
+    gc();
+    trace::stop().map_err(failed)?;
+    measured
+}
+
+fn start_trace(path: &Path) -> io::Result<()> {
+    trace::start(File::create(path)?).map_err(io::Error::other)
+}
+
 fn main(cell: Cell, body: variant::Body) -> Result<Measured, String> {
-    let alone_late_ns = probe::alone();
+    let alone_late_ns = probe::alone(sleep);
     let (stop, stopped) = channel();
-    let probe = go(move || probe::until(&stopped));
+    let probe = probe::spawn(stopped);
     sleep(HEAD_START);
 
-    let (counts, cpu, start) = (Counts::now(), cpu_time::used(), Instant::now());
-    let handles = create(&cell, Job::new(body, &cell, start), start);
+    let (counts, cpu, start) = (Counts::now(), usage::cpu_time(), Instant::now());
+    let handles = create(&cell, Job::new(body, &cell, start));
     let tasks = handles.into_iter().map(join).collect::<Result<Vec<Task>, _>>()?;
     let elapsed_ns = ns_since(start);
-    let (counts, cpu) = (Counts::now().since(counts), cpu_time::used() - cpu);
+    let (counts, cpu) = (Counts::now().since(counts), usage::cpu_time() - cpu);
 
     drop(stop);
     Ok(Measured {
         gomaxprocs: gomaxprocs(0),
         elapsed_ns,
         cpu_ns: cpu.as_nanos() as u64,
+        peak_rss_bytes: usage::peak_rss(),
         tasks,
         alone_late_ns,
         probe: probe::samples(&join(probe)?, start),
@@ -49,12 +76,9 @@ fn main(cell: Cell, body: variant::Body) -> Result<Measured, String> {
     })
 }
 
-fn create(cell: &Cell, job: Job, start: Instant) -> Vec<JoinHandle<Task>> {
+fn create(cell: &Cell, job: Job) -> Vec<JoinHandle<Task>> {
     let mut handles = Vec::with_capacity(cell.goroutines);
-    handles.extend((0..cell.goroutines).map(|_| {
-        let created_ns = ns_since(start);
-        go(move || job.work(created_ns))
-    }));
+    handles.extend((0..cell.goroutines).map(|_| job.spawn()));
     handles
 }
 

@@ -2,6 +2,7 @@
 
 use crate::record::{Cell, Measured};
 use crate::variant;
+use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,17 +17,28 @@ pub(crate) fn measure(cell: &Cell, command: &dyn Fn(&str) -> Command) -> Result<
     let json = serde_json::to_string(cell).map_err(|error| error.to_string())?;
     let mut command = command(&json);
     // The cell says how many processors there are.
-    command.env_remove("GOMAXPROCS").stdin(Stdio::null()).stdout(Stdio::piped());
+    command.env_remove("GOMAXPROCS");
     let own = variant::find(&cell.variant).map_or("", |variant| variant.settings);
     if let Some(settings) = settings(own, std::env::var("GOSCHED").ok()) {
         command.env("GOSCHED", settings);
     }
-    let child = command.spawn().map_err(|error| format!("can't start a process: {error}"))?;
-    let measured = output(child, time_limit(cell))?;
-    let measured: Measured = serde_json::from_slice(&measured)
-        .map_err(|error| format!("can't read what the process printed: {error}"))?;
+    let measured: Measured = result(command, time_limit(cell))?;
     measured.check()?;
     Ok(measured)
+}
+
+/// Runs `command` and reads what it prints as JSON.
+///
+/// # Errors
+/// A sentence: it could not be started, failed, took longer than `limit`, or printed something else.
+pub(crate) fn result<T: DeserializeOwned>(
+    mut command: Command,
+    limit: Duration,
+) -> Result<T, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = command.spawn().map_err(|error| format!("can't start a process: {error}"))?;
+    serde_json::from_slice(&output(child, limit)?)
+        .map_err(|error| format!("can't read what the process printed: {error}"))
 }
 
 /// What `GOSCHED` becomes: what the caller's environment says, then what the variant says. None if

@@ -5,6 +5,7 @@
 
 use crate::summary::Summary;
 use crate::text::{count, ms};
+use crate::traced::Traced;
 use serde::Serialize;
 
 mod queueing;
@@ -21,6 +22,12 @@ mod lateness;
 
 mod processors;
 
+mod lesson;
+
+mod rivals;
+
+mod tracing;
+
 /// A question and what the numbers answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
@@ -28,17 +35,30 @@ pub struct Finding {
     pub question: String,
     /// Whether the numbers show what they should.
     pub as_expected: bool,
+    /// Whether it describes one trace, and not what the cells measured.
+    #[serde(skip)]
+    pub(crate) is_about_a_trace: bool,
     /// The answer, sentence by sentence.
     pub answer: Vec<String>,
 }
 
 impl Finding {
-    fn expected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
-        Finding { question: question.to_owned(), as_expected: true, answer: answer.into() }
+    pub(crate) fn expected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+        Finding {
+            question: question.to_owned(),
+            as_expected: true,
+            is_about_a_trace: false,
+            answer: answer.into(),
+        }
     }
 
-    fn unexpected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
-        Finding { question: question.to_owned(), as_expected: false, answer: answer.into() }
+    pub(crate) fn unexpected<const N: usize>(question: &str, answer: [String; N]) -> Finding {
+        Finding {
+            question: question.to_owned(),
+            as_expected: false,
+            is_about_a_trace: false,
+            answer: answer.into(),
+        }
     }
 }
 
@@ -67,15 +87,20 @@ impl<'run> Cells<'run> {
 }
 
 /// Every question that the numbers can answer.
-pub(crate) fn all(summaries: &[Summary], cpus: usize) -> Vec<Finding> {
+pub(crate) fn all(summaries: &[Summary], traces: &[Traced], cpus: usize) -> Vec<Finding> {
     let cells = Cells { all: summaries, cpus };
-    let mut findings = queueing::findings(&cells);
+    let mut findings: Vec<Finding> = lesson::finding(&cells).into_iter().collect();
+    findings.extend(queueing::findings(&cells));
     findings.extend(stopping::findings(&cells));
     findings.extend(yielding::finding(&cells));
     findings.extend(sleeping::finding(&cells));
     findings.extend(blocking::findings(&cells));
     findings.extend(lateness::findings(&cells));
     findings.extend(processors::finding(&cells));
+    findings.extend(rivals::threads(&cells));
+    findings.extend(rivals::pool(&cells));
+    findings.extend(tracing::cost(&cells, traces));
+    findings.extend(traces.iter().map(|traced| tracing::finding(&cells, traced)));
     findings
 }
 

@@ -4,7 +4,8 @@
 //! waits that has just become runnable does not.
 
 use crate::record::Sample;
-use gosched::thread::sleep;
+use gosched::go;
+use gosched::thread::JoinHandle;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -14,28 +15,38 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 /// Sleeps when nobody else has anything to do.
 const ALONE: usize = 50;
 
-/// How late one sleep ends.
-fn late_ns() -> u64 {
+/// How late one sleep ends, which `sleep` makes.
+fn late_ns(sleep: impl FnOnce(Duration)) -> u64 {
     let asleep = Instant::now();
     sleep(PERIOD);
     asleep.elapsed().saturating_sub(PERIOD).as_nanos() as u64
 }
 
 /// What the machine and the runtime do to a sleeper when there is nothing else to run.
-pub(crate) fn alone() -> Vec<u64> {
-    (0..ALONE).map(|_| late_ns()).collect()
+pub(crate) fn alone(sleep: impl Fn(Duration)) -> Vec<u64> {
+    (0..ALONE).map(|_| late_ns(&sleep)).collect()
 }
 
 /// One sleep: when it began, and how late it ended.
 pub(crate) type Sleep = (Instant, u64);
 
 /// Sleeps again and again until the other end of `stop` is dropped.
-pub(crate) fn until(stop: &Receiver<()>) -> Vec<Sleep> {
+pub(crate) fn until(stop: &Receiver<()>, sleep: impl Fn(Duration)) -> Vec<Sleep> {
     let mut sleeps = Vec::new();
     while stop.try_recv() == Err(TryRecvError::Empty) {
-        sleeps.push((Instant::now(), late_ns()));
+        sleeps.push((Instant::now(), late_ns(&sleep)));
     }
     sleeps
+}
+
+/// The probe as a goroutine.
+pub(crate) fn spawn(stop: Receiver<()>) -> JoinHandle<Vec<Sleep>> {
+    go(move || until(&stop, gosched::thread::sleep))
+}
+
+/// Whether a trace calls the goroutine of [`spawn`] so.
+pub(crate) fn is_probe(function: &str) -> bool {
+    function.contains("::probe::spawn")
 }
 
 /// The sleeps that ended after `start`. One that began before is among them: it may be the one

@@ -1,13 +1,14 @@
 //! What one cell is and what it measured, as they travel between the processes.
 
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// One variant on one number of processors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// The name of a row of [`VARIANTS`](crate::VARIANTS).
     pub variant: String,
-    /// GOMAXPROCS.
+    /// GOMAXPROCS; CPUs of the threads, or threads of the pool, where there are no goroutines.
     pub procs: usize,
     /// How many goroutines have the work to do.
     pub goroutines: usize,
@@ -15,6 +16,9 @@ pub struct Cell {
     pub work_ns: u64,
     /// The same in rounds of computing.
     pub rounds: u64,
+    /// Where an execution trace of it goes, if one is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
 }
 
 /// One goroutine. Times are since the start of the cell, unless said otherwise.
@@ -91,12 +95,14 @@ pub struct Counts {
 pub struct Measured {
     /// What was asked for.
     pub cell: Cell,
-    /// GOMAXPROCS as the runtime gives it.
+    /// GOMAXPROCS as the runtime gives it, or what stands for it.
     pub gomaxprocs: usize,
     /// From the start until the last goroutine was joined.
     pub elapsed_ns: u64,
     /// CPU time that the process used meanwhile, all threads together; the kernel counts in 10 ms.
     pub cpu_ns: u64,
+    /// The most memory that the process had resident until its end; 0 if the kernel doesn't say.
+    pub peak_rss_bytes: u64,
     /// In the order in which they were created.
     pub tasks: Vec<Task>,
     /// How late the probe woke before the start, with nothing else to run.
@@ -114,14 +120,14 @@ impl Measured {
     /// # Errors
     /// A sentence about the first that can't.
     pub fn check(&self) -> Result<(), String> {
-        let Cell { procs, goroutines, .. } = self.cell;
-        if self.gomaxprocs != procs {
+        let Cell { procs, goroutines, .. } = &self.cell;
+        if self.gomaxprocs != *procs {
             return Err(format!(
                 "the runtime has {} processors instead of {procs}; does GOSCHED set them?",
                 self.gomaxprocs
             ));
         }
-        if self.tasks.len() != goroutines {
+        if self.tasks.len() != *goroutines {
             return Err(format!("{} of {goroutines} goroutines completed", self.tasks.len()));
         }
         self.tasks.iter().enumerate().try_for_each(|(i, task)| {

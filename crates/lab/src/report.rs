@@ -5,7 +5,8 @@ use crate::record::Measured;
 use crate::run::{Failure, Run};
 use crate::summary::Summary;
 use crate::text::{count, ms};
-use crate::{notes, plot};
+use crate::traced::Traced;
+use crate::{figure, notes, page};
 use serde::Serialize;
 use std::path::Path;
 use std::{fs, io};
@@ -25,6 +26,8 @@ pub struct Document {
     pub rounds: u64,
     /// Every cell that succeeded.
     pub cells: Vec<CellResult>,
+    /// What the traces of the repetitions say.
+    pub traces: Vec<Traced>,
     /// What the numbers say.
     pub findings: Vec<Finding>,
     /// Every cell that did not succeed.
@@ -46,7 +49,7 @@ impl Document {
     #[must_use]
     pub fn of(run: Run) -> Document {
         let summaries: Vec<Summary> = run.measured.iter().map(Summary::of).collect();
-        let findings = findings::all(&summaries, run.cpus);
+        let findings = findings::all(&summaries, &run.traced, run.cpus);
         let cells = run.measured.into_iter().zip(summaries);
         Document {
             version: gosched::runtime::version(),
@@ -55,6 +58,7 @@ impl Document {
             work_ns: run.plan.work.as_nanos() as u64,
             rounds: run.rounds,
             cells: cells.map(|(measured, summary)| CellResult { measured, summary }).collect(),
+            traces: run.traced,
             findings,
             failures: run.failures,
         }
@@ -77,15 +81,16 @@ impl Document {
     }
 }
 
-/// Writes NOTES.md, the plots and results.json into `folder`, which is made if it is missing.
+/// Writes NOTES.md, index.html, the drawings and results.json into `folder`, which is made if it is missing.
 ///
 /// # Errors
 /// What the file system says.
 pub fn write(document: &Document, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::write(folder.join("results.json"), serde_json::to_string(document)?)?;
-    for plot in plot::all(&document.cells) {
-        fs::write(folder.join(plot.file), plot.svg)?;
+    for figure in figure::all(document) {
+        fs::write(folder.join(&figure.file), figure.svg())?;
     }
+    fs::write(folder.join("index.html"), page::of(document))?;
     fs::write(folder.join("NOTES.md"), notes::markdown(document))
 }

@@ -45,6 +45,8 @@ pub struct Summary {
     pub elapsed_ns: f64,
     /// CPU time of the process meanwhile.
     pub cpu_ns: f64,
+    /// The most memory that the process had resident.
+    pub peak_rss_bytes: u64,
     /// What the scheduler did.
     pub counts: Counts,
 }
@@ -75,6 +77,7 @@ impl Summary {
             overtaken: overtaken(tasks),
             elapsed_ns: measured.elapsed_ns as f64,
             cpu_ns: measured.cpu_ns as f64,
+            peak_rss_bytes: measured.peak_rss_bytes,
             counts: measured.counts,
         }
     }

@@ -1,6 +1,7 @@
 //! Made-up cells for tests: what the theory expects, and its opposite.
 
 use crate::record::{Cell, Counts, Measured, Sample, Task};
+use crate::traced::{ProcessorEvents, Role, Span, Stretch, Traced, TracedSleep};
 
 pub(crate) const WORK: u64 = 10_000_000;
 const SLICE: u64 = 100_000;
@@ -10,10 +11,18 @@ pub(crate) fn cell(variant: &str, procs: usize, tasks: Vec<Task>, late_ns: &[u64
     let elapsed_ns = tasks.iter().map(|task| task.done_ns).max().unwrap_or(0);
     let goroutines = tasks.len();
     Measured {
-        cell: Cell { variant: variant.to_owned(), procs, goroutines, work_ns: WORK, rounds: 1_000 },
+        cell: Cell {
+            variant: variant.to_owned(),
+            procs,
+            goroutines,
+            work_ns: WORK,
+            rounds: 1_000,
+            trace: None,
+        },
         gomaxprocs: procs,
         elapsed_ns,
         cpu_ns: tasks.iter().map(|task| task.own_ns).sum(),
+        peak_rss_bytes: 4 << 20,
         tasks,
         alone_late_ns: vec![60_000; 50],
         probe: late_ns.iter().map(|late_ns| Sample { at_ns: 0, late_ns: *late_ns }).collect(),
@@ -63,4 +72,37 @@ pub(crate) fn asleep(count: u64) -> Vec<Task> {
 pub(crate) fn asleep_in_a_queue(count: u64) -> Vec<Task> {
     let sleeper = |task: Task| Task { own_ns: 0, rounds: 0, ..task };
     queue(count, 1).into_iter().map(sleeper).collect()
+}
+
+/// A trace in which one of the many runs for 10 ms on each processor, while the probe waits.
+pub(crate) fn traced(variant: &str, procs: usize) -> Traced {
+    let events = |p: Option<u64>| ProcessorEvents {
+        p,
+        busy_ns: WORK,
+        held_ns: WORK,
+        events: [("GoStart", 3), ("ProcStart", 1), ("GoSyscallBegin", 1)].into(),
+    };
+    let run = |p: u64| Stretch { p, role: Role::Many(p), from_ns: 0, to_ns: WORK as i64 };
+    let span = |what: &str| Span { what: what.to_owned(), from_ns: 20_000_000, took_ns: 7_000 };
+    let sleep = TracedSleep { from_ns: -500_000, ready_ns: 700_000, ran_ns: 10_000_000 };
+    Traced {
+        variant: variant.to_owned(),
+        procs,
+        file: format!("{variant}-{procs}.trace"),
+        bytes: 1_000,
+        elapsed_ns: WORK,
+        cpu_ns: WORK * procs as u64,
+        span_ns: 2 * WORK,
+        generations: 1,
+        events: 5 * (procs as u64 + 1),
+        most_running: procs,
+        goroutines: procs,
+        processors: [None].into_iter().chain((0..procs as u64).map(Some)).map(events).collect(),
+        stops: vec![span("GOMAXPROCS")],
+        collections: vec![span("collection")],
+        procs_changes: vec![(0, procs as u64)],
+        given_up: [("preempted".to_owned(), 5)].into(),
+        sleeps: vec![sleep],
+        runs: (0..procs as u64).map(run).collect(),
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::stats::Quantiles;
 use crate::summary::Summary;
-use crate::text::ms;
+use crate::text::{escaped, ms, percent};
+use crate::traced::{ProcessorEvents, Span, Traced};
+use crate::variant::{BUSY, POOL, THREADS, UNSTOPPED, YIELDS};
 use std::fmt::Write;
 
 /// Rows of cells; the first column is text, the others are numbers.
@@ -13,7 +15,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(head: &[&str], rows: Vec<Vec<String>>) -> Table {
+    pub(crate) fn new(head: &[&str], rows: Vec<Vec<String>>) -> Table {
         Table { head: head.iter().map(|text| (*text).to_owned()).collect(), rows }
     }
 
@@ -49,6 +51,19 @@ impl Table {
             text.push_str(&line(aligned(row, &widths)));
         }
         text
+    }
+
+    /// A table of HTML.
+    pub(crate) fn html(&self) -> String {
+        let cells = |tag: &str, row: &[String]| {
+            let each = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)));
+            format!("<tr>{}</tr>", each.collect::<String>())
+        };
+        let rows: String = self.rows.iter().map(|row| cells("td", row)).collect();
+        format!(
+            "<div class=scroll><table><thead>{}</thead><tbody>{rows}</tbody></table></div>",
+            cells("th", &self.head)
+        )
     }
 }
 
@@ -128,6 +143,67 @@ pub(crate) fn probe(summaries: &[Summary]) -> Table {
     Table::new(&head, summaries.iter().map(figures).collect())
 }
 
+/// The probe's lateness at any time on the fewest processors, beside who computes.
+pub(crate) fn lesson(summaries: &[Summary]) -> Table {
+    let fewest = summaries.iter().map(|s| s.procs).min();
+    let rows = [UNSTOPPED, YIELDS, BUSY, THREADS, POOL].iter().filter_map(|name| {
+        let s = summaries.iter().find(|s| s.variant == *name && Some(s.procs) == fewest)?;
+        let late = &s.late_any_time;
+        Some(row(s, [late.p50, late.p90, late.p99, late.max, s.done.p50, s.done.max]))
+    });
+    let head = ["ms", "procs", "late p50", "p90", "p99", "max", "done p50", "max"];
+    Table::new(&head, rows.collect())
+}
+
+/// The events of each traced repetition, processor by processor.
+pub(crate) fn traces(traces: &[Traced]) -> Table {
+    let of = |traced: &Traced, processor: &ProcessorEvents| {
+        let p = processor.p.map_or_else(|| "-".to_owned(), |p| format!("P{p}"));
+        let busy = percent(processor.busy_ns as f64, traced.span_ns as f64);
+        let mut row = vec![traced.variant.clone(), traced.procs.to_string(), p, busy];
+        row.push(processor.total().to_string());
+        row.extend(KINDS.iter().map(|(_, kind)| processor.count(kind).to_string()));
+        row
+    };
+    let rows = traces
+        .iter()
+        .flat_map(|traced| traced.processors.iter().map(move |processor| of(traced, processor)));
+    let mut head = vec!["", "procs", "P", "busy", "events"];
+    head.extend(KINDS.iter().map(|(title, _)| *title));
+    Table::new(&head, rows.collect())
+}
+
+/// Kinds of events that have a column, with its title.
+const KINDS: [(&str, &str); 10] = [
+    ("ProcStart", "ProcStart"),
+    ("ProcStop", "ProcStop"),
+    ("ProcSteal", "ProcSteal"),
+    ("GoCreate", "GoCreate"),
+    ("GoStart", "GoStart"),
+    ("GoStop", "GoStop"),
+    ("GoBlock", "GoBlock"),
+    ("GoUnblock", "GoUnblock"),
+    ("GoDestroy", "GoDestroy"),
+    ("GoSyscall", "GoSyscallBegin"),
+];
+
+/// Stops of the world, collections and changes of GOMAXPROCS in each traced repetition.
+pub(crate) fn ranges(traces: &[Traced]) -> Table {
+    let spans = |traced: &Traced, kind: &str, spans: &[Span]| {
+        let row = |span: &Span| {
+            let (name, procs) = (traced.variant.clone(), traced.procs.to_string());
+            let (from, took) = (ms(span.from_ns as f64), ms(span.took_ns as f64));
+            vec![name, procs, kind.to_owned(), span.what.clone(), from, took]
+        };
+        spans.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows = traces.iter().flat_map(|traced| {
+        let stops = spans(traced, "STW", &traced.stops);
+        stops.into_iter().chain(spans(traced, "GC", &traced.collections))
+    });
+    Table::new(&["", "procs", "range", "what", "at ms", "took ms"], rows.collect())
+}
+
 /// What the machine and the scheduler did.
 pub(crate) fn scheduler(summaries: &[Summary]) -> Table {
     let figures = |s: &Summary| {
@@ -143,6 +219,7 @@ pub(crate) fn scheduler(summaries: &[Summary]) -> Table {
             c.stops,
             hand_offs,
         ];
+        row.push(format!("{:.1}", s.peak_rss_bytes as f64 / 1e6));
         row.push(s.open_at_once.to_string());
         row.extend(counts.map(|count| count.to_string()));
         row
@@ -152,6 +229,7 @@ pub(crate) fn scheduler(summaries: &[Summary]) -> Table {
         "procs",
         "elapsed ms",
         "CPU ms",
+        "peak MB",
         "open at once",
         "scheduled",
         "runs in place",

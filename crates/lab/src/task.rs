@@ -3,13 +3,13 @@
 use crate::record::{Cell, Task};
 use crate::variant::Body;
 use crate::work::spin;
-use gosched::blocking;
 use gosched::runtime::gosched;
-use gosched::thread::sleep;
+use gosched::thread::{JoinHandle, sleep};
+use gosched::{blocking, go};
 use std::time::{Duration, Instant};
 
 /// What every goroutine of a cell is told.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     body: Body,
     work: Duration,
@@ -20,6 +20,17 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(body: Body, cell: &Cell, start: Instant) -> Job {
         Job { body, work: Duration::from_nanos(cell.work_ns), rounds: cell.rounds, start }
+    }
+
+    /// Since the start of the cell.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        ns_since(self.start)
+    }
+
+    /// One of the many goroutines.
+    pub(crate) fn spawn(self) -> JoinHandle<Task> {
+        let created_ns = self.elapsed_ns();
+        go(move || self.work(created_ns))
     }
 
     /// Runs in the goroutine, which was created at `created_ns`.
@@ -48,6 +59,11 @@ impl Job {
         }
         done
     }
+}
+
+/// Whether a trace calls a goroutine of [`Job::spawn`] so.
+pub(crate) fn is_one_of_many(function: &str) -> bool {
+    function.contains("::task::Job::spawn")
 }
 
 /// Sleeps in the kernel, with the thread.

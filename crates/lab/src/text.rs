@@ -36,12 +36,21 @@ pub(crate) fn count(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// `text` as it stands in HTML and SVG.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// All results for a terminal.
 #[must_use]
 pub fn terminal(document: &Document) -> String {
     let mut text = format!("{}\n\n", document.setup());
-    text.push_str(&table::overview(&document.summaries()).plain());
-    for finding in &document.findings {
+    let summaries = document.summaries();
+    text.push_str(&table::overview(&summaries).plain());
+    let _ =
+        write!(text, "\nHow late a sleeper is beside them\n{}", table::lesson(&summaries).plain());
+    // What each trace says is in the notes: a line for each event would be too much here.
+    for finding in document.findings.iter().filter(|finding| !finding.is_about_a_trace) {
         let Finding { question, answer, .. } = finding;
         let _ = write!(text, "\n{question}\n{}\n", wrapped(&answer.join(" "), "  "));
     }
@@ -53,7 +62,7 @@ pub fn terminal(document: &Document) -> String {
 }
 
 /// `text` in lines that begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![indent.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last().map_or(0, String::len);

@@ -9,9 +9,21 @@ pub struct Variant {
     pub name: &'static str,
     /// One sentence about it.
     pub about: &'static str,
+    pub(crate) runner: Runner,
     pub(crate) body: Body,
     /// What `GOSCHED` gets in the processes of this variant, beside what it holds already.
     pub(crate) settings: &'static str,
+}
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    /// A goroutine for each piece, on so many processors.
+    Goroutines,
+    /// A thread for each, on so many CPUs.
+    Threads,
+    /// So many threads, which take one piece after another.
+    Pool,
 }
 
 /// What one goroutine does.
@@ -38,7 +50,25 @@ const NEVER_STOP: &str = "asyncpreemptoff=1";
 impl Variant {
     /// Whether the runtime may stop a goroutine that computes.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.settings != NEVER_STOP
+        self.runner == Runner::Goroutines && self.settings != NEVER_STOP
+    }
+
+    /// What the second column of a table counts.
+    pub(crate) fn on(&self) -> &'static str {
+        match self.runner {
+            Runner::Goroutines => "processor",
+            Runner::Threads => "CPU",
+            Runner::Pool => "pool thread",
+        }
+    }
+
+    /// The same, shorter, for a legend.
+    pub(crate) fn on_short(&self) -> &'static str {
+        match self.runner {
+            Runner::Goroutines => "proc",
+            Runner::Threads => "CPU",
+            Runner::Pool => "thread",
+        }
     }
 
     /// How long a goroutine keeps its processor that would compute for `ns`.
@@ -60,42 +90,69 @@ pub(crate) const BLOCKS: &str = "blocks";
 /// Blocks its thread, and says so.
 pub(crate) const DECLARES: &str = "declares";
 
+/// The same work on operating system threads.
+pub(crate) const THREADS: &str = "threads";
+/// The same work on a pool of them.
+pub(crate) const POOL: &str = "pool";
+
 /// The rows of the experiment.
 pub const VARIANTS: &[Variant] = &[
     Variant {
         name: BUSY,
         about: "computes from beginning to end and never calls the runtime",
+        runner: Runner::Goroutines,
         body: Body::Compute,
         settings: "",
     },
     Variant {
         name: UNSTOPPED,
         about: "the same with `GOSCHED=asyncpreemptoff=1`, as in Go before 1.14: nothing stops it",
+        runner: Runner::Goroutines,
         body: Body::Compute,
         settings: NEVER_STOP,
     },
     Variant {
         name: YIELDS,
         about: "computes as much, with a call of `runtime::gosched()` after about every 100 us",
+        runner: Runner::Goroutines,
         body: Body::ComputeAndYield(Duration::from_micros(100)),
         settings: "",
     },
     Variant {
         name: SLEEPS,
         about: "sleeps as long instead of computing",
+        runner: Runner::Goroutines,
         body: Body::Sleep,
         settings: "",
     },
     Variant {
         name: BLOCKS,
         about: "blocks its thread as long in the kernel, which nobody tells the runtime",
+        runner: Runner::Goroutines,
         body: Body::Block,
         settings: "",
     },
     Variant {
         name: DECLARES,
         about: "the same, declared by `gosched::blocking`",
+        runner: Runner::Goroutines,
         body: Body::BlockDeclared,
+        settings: "",
+    },
+    Variant {
+        name: THREADS,
+        about: "computes as *busy*, each on an operating system thread of its own; *procs* is the \
+                number of CPUs that they may use, and the probe is one more thread",
+        runner: Runner::Threads,
+        body: Body::Compute,
+        settings: "",
+    },
+    Variant {
+        name: POOL,
+        about: "computes as *busy*, as jobs of a thread pool (rayon's) of *procs* threads; the \
+                probe is a job that a timer hands to the pool every ms",
+        runner: Runner::Pool,
+        body: Body::Compute,
         settings: "",
     },
 ];
@@ -107,12 +164,15 @@ pub(crate) fn find(name: &str) -> Option<&'static Variant> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUSY, UNSTOPPED, VARIANTS, find};
+    use super::{BUSY, POOL, THREADS, UNSTOPPED, VARIANTS, find};
 
     #[test]
-    fn only_one_row_is_never_stopped() {
+    fn the_runtime_stops_the_goroutines_of_all_rows_but_one() {
         let rows = VARIANTS.iter().filter(|variant| !variant.is_stopped());
-        assert_eq!(rows.map(|variant| variant.name).collect::<Vec<_>>(), [UNSTOPPED]);
+        assert_eq!(
+            rows.map(|variant| variant.name).collect::<Vec<_>>(),
+            [UNSTOPPED, THREADS, POOL]
+        );
     }
 
     #[test]

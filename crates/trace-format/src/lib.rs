@@ -12,12 +12,14 @@
 //!   can use it anywhere.
 //! * Reading ([`Trace`]): batches, strings, stacks, events.
 //! * Checking ([`Order`], [`verify()`]): the one order that all threads' events have, by Go's rules.
+//! * Looking ([`Timeline`]): the events as intervals, of goroutines and processors.
 #![forbid(unsafe_code)]
 
 mod event;
 mod order;
 mod read;
 mod table;
+mod timeline;
 mod varint;
 mod verify;
 mod write;
@@ -26,6 +28,7 @@ pub use event::{Arg, Event, Kind, SPECS, Spec, spec};
 pub use order::{Broken, Context, GoStatus, Order, ProcStatus, Seen};
 pub use read::{Batch, Damaged, Frame, Generation, Trace};
 pub use table::Table;
+pub use timeline::{Doing, Range, Timeline, Watch, Who};
 pub use varint::{VARINT_MAX, read_varint, write_varint};
 pub use verify::{Fault, Verified, verify};
 pub use write::{

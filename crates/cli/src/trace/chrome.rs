@@ -1,6 +1,6 @@
 //! A trace in Chrome's format: one JSON object with a list of events.
 
-use super::timeline::{Doing, Range, Watch, Who};
+use gosched_trace_format::{Doing, Range, Watch, Who};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};

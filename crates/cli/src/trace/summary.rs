@@ -1,7 +1,6 @@
 //! What processors and goroutines did with their time, as a table.
 
-use super::timeline::{Doing, Range, Watch, Who};
-use gosched_trace_format::{Kind, Verified};
+use gosched_trace_format::{Doing, Kind, Range, Verified, Watch, Who};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 

@@ -33,6 +33,13 @@ fn help_of_lab_lists_its_options() {
 }
 
 #[test]
+fn jobs_out_of_range() {
+    wrong(&["compare", "--jobs", "0"], &["'0'", "--jobs <N>", "1..=100000"]);
+    wrong(&["compare", "--pool", "no"], &["'no'", "--pool <N>"]);
+    wrong(&["compare", "--case", "{}"], &["not a case", "missing field"]);
+}
+
+#[test]
 fn help_of_serve_lists_its_options() {
     let run = gosched(["serve", "--help"]);
     assert_eq!(run.code, Some(0));

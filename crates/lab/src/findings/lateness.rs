@@ -4,7 +4,7 @@ use super::{Cells, Finding, cpu_time};
 use crate::probe::PERIOD;
 use crate::summary::Summary;
 use crate::text::{count, ms, times};
-use crate::variant::{Body, VARIANTS, Variant};
+use crate::variant::{Body, Runner, VARIANTS, Variant};
 
 /// What a woken sleeper waits for, nine times of ten that it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,15 +20,16 @@ enum Lateness {
 /// How many turns may pass as one.
 const ONE_TURN_MAX: f64 = 3.0;
 
-/// One finding for each variant that has numbers.
+/// One finding for each variant with goroutines that has numbers.
 pub(super) fn findings(cells: &Cells<'_>) -> Vec<Finding> {
-    VARIANTS.iter().filter_map(|variant| finding(variant, &cells.of(variant.name))).collect()
+    let goroutines = VARIANTS.iter().filter(|variant| variant.runner == Runner::Goroutines);
+    goroutines.filter_map(|variant| finding(variant, &cells.of(variant.name))).collect()
 }
 
 fn finding(variant: &Variant, cells: &[&Summary]) -> Option<Finding> {
     let worst = cells.iter().map(|cell| lateness(variant, cell)).max()?;
     let question = format!("How late does a sleeper wake beside *{}*?", variant.name);
-    let answer = [figures(cells), explanation(worst, variant, cells)];
+    let answer = [figures(variant, cells), explanation(worst, variant, cells)];
     Some(if worst == usual(variant) {
         Finding::expected(&question, answer)
     } else {
@@ -64,7 +65,7 @@ fn prompt_max(cell: &Summary) -> f64 {
     (cell.work_ns / 10.0).max(PERIOD.as_nanos() as f64).max(cell.alone.p99)
 }
 
-fn figures(cells: &[&Summary]) -> String {
+fn figures(variant: &Variant, cells: &[&Summary]) -> String {
     let each = cells.iter().map(|cell| {
         let late = &cell.late_any_time;
         format!(
@@ -72,7 +73,7 @@ fn figures(cells: &[&Summary]) -> String {
             ms(late.p50),
             ms(late.p90),
             ms(late.max),
-            count(cell.procs, "processor"),
+            count(cell.procs, variant.on()),
             ms(cell.alone.p50),
             count(cell.probe_samples, "sleep"),
         )

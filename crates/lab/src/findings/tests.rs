@@ -3,8 +3,11 @@
 use super::{Finding, all};
 use crate::record::{Measured, Task};
 use crate::summary::Summary;
-use crate::synthetic::{WORK, asleep, asleep_in_a_queue, cell, in_turns, queue, stopped};
-use crate::variant::{BLOCKS, BUSY, DECLARES, SLEEPS, UNSTOPPED, YIELDS};
+use crate::synthetic::{WORK, asleep, asleep_in_a_queue, cell, in_turns, queue, stopped, traced};
+use crate::traced::Traced;
+use crate::variant::{BLOCKS, BUSY, DECLARES, POOL, SLEEPS, THREADS, UNSTOPPED, YIELDS};
+
+mod traces;
 
 const CPUS: usize = 2;
 const PROMPT: &[u64] = &[60_000, 70_000, 100_000];
@@ -12,16 +15,25 @@ const ONE_TURN: &[u64] = &[7_000_000, 9_000_000, 9_500_000];
 const EVERYBODY: &[u64] = &[990_000_000];
 
 fn findings(cells: &[Measured]) -> Vec<Finding> {
+    findings_with(cells, &[])
+}
+
+fn findings_with(cells: &[Measured], traces: &[Traced]) -> Vec<Finding> {
     for cell in cells {
         assert_eq!(cell.check(), Ok(()));
     }
-    all(&cells.iter().map(Summary::of).collect::<Vec<_>>(), CPUS)
+    all(&cells.iter().map(Summary::of).collect::<Vec<_>>(), traces, CPUS)
 }
 
 /// The finding whose question begins with `words`, and its answer in one line.
 #[track_caller]
 fn ask(cells: &[Measured], words: &str) -> (bool, String) {
-    let findings = findings(cells);
+    ask_with(cells, &[], words)
+}
+
+#[track_caller]
+fn ask_with(cells: &[Measured], traces: &[Traced], words: &str) -> (bool, String) {
+    let findings = findings_with(cells, traces);
     let finding = findings.iter().find(|finding| finding.question.starts_with(words));
     let finding = finding.expect("the question is asked");
     (finding.as_expected, finding.answer.join(" "))
@@ -72,8 +84,8 @@ fn slow_computing_is_not_hidden_by_the_queue() {
 
 #[test]
 fn first_runs_are_in_a_queue_if_some_are_stopped_later() {
-    let ask_with = |tasks| ask(&[busy(1, tasks)], "Why is the tail long on 1 processor");
-    let (expected, answer) = ask_with(stopped(100, 10));
+    let answer_to = |tasks| ask(&[busy(1, tasks)], "Why is the tail long on 1 processor");
+    let (expected, answer) = answer_to(stopped(100, 10));
     assert!(expected, "{answer}");
     assert!(answer.contains("R2 = 1.0000), where a first turn ends every 10.0 ms"), "{answer}");
     assert!(answer.contains("10 of 100 were overtaken"), "{answer}");
@@ -81,7 +93,7 @@ fn first_runs_are_in_a_queue_if_some_are_stopped_later() {
         answer.contains("took up to 1000 ms by the clock, where the median is 10.0"),
         "{answer}"
     );
-    let (expected, answer) = ask_with(queue(100, 1));
+    let (expected, answer) = answer_to(queue(100, 1));
     assert!(expected && answer.contains("in the order in which they had begun"), "{answer}");
 }
 
@@ -204,12 +216,12 @@ fn a_blocked_thread_hands_its_processor_on() {
 #[test]
 fn a_late_probe_is_classed() {
     let beside = "How late does a sleeper wake beside *unstopped*";
-    let ask_with = |late: &[u64]| ask(&[cell(UNSTOPPED, 1, queue(100, 1), late)], beside);
-    let (expected, answer) = ask_with(ONE_TURN);
+    let answer_to = |late: &[u64]| ask(&[cell(UNSTOPPED, 1, queue(100, 1), late)], beside);
+    let (expected, answer) = answer_to(ONE_TURN);
     assert!(expected && answer.contains("as late as the turn is long"), "{answer}");
-    let (expected, answer) = ask_with(PROMPT);
+    let (expected, answer) = answer_to(PROMPT);
     assert!(!expected && answer.contains("stopped for it"), "{answer}");
-    let (expected, answer) = ask_with(EVERYBODY);
+    let (expected, answer) = answer_to(EVERYBODY);
     assert!(
         !expected && answer.contains("p90 is 89 times a turn of 10.0 ms. That is about as many"),
         "{answer}"
@@ -218,39 +230,39 @@ fn a_late_probe_is_classed() {
 
 #[test]
 fn a_prompt_probe_beside_busy_is_expected() {
-    let ask_with = |late: &[u64], stops: u64| {
+    let answer_to = |late: &[u64], stops: u64| {
         let mut cell = cell(BUSY, 1, stopped(100, 2), late);
         cell.counts.stops = stops;
         ask(&[cell], "How late does a sleeper wake beside *busy*")
     };
-    let (expected, answer) = ask_with(PROMPT, 3);
+    let (expected, answer) = answer_to(PROMPT, 3);
     assert!(expected && answer.contains("stopped 3 times while it slept 3 times"), "{answer}");
-    let (expected, answer) = ask_with(ONE_TURN, 0);
+    let (expected, answer) = answer_to(ONE_TURN, 0);
     assert!(!expected && answer.contains("waited until one ended its turn"), "{answer}");
-    let (expected, answer) = ask_with(ONE_TURN, 3);
+    let (expected, answer) = answer_to(ONE_TURN, 3);
     assert!(!expected && answer.contains("but late"), "{answer}");
     // However long stopped goroutines took in the end, a turn is a slice.
-    let (expected, answer) = ask_with(EVERYBODY, 3);
+    let (expected, answer) = answer_to(EVERYBODY, 3);
     assert!(!expected && answer.contains("a turn of 10.0 ms"), "{answer}");
 }
 
 #[test]
 fn a_prompt_probe_beside_yields_is_expected() {
     let beside_yields = "How late does a sleeper wake beside *yields*";
-    let ask_with = |late: &[u64]| ask(&[cell(YIELDS, 1, in_turns(100, 1), late)], beside_yields);
-    let (expected, answer) = ask_with(PROMPT);
+    let answer_to = |late: &[u64]| ask(&[cell(YIELDS, 1, in_turns(100, 1), late)], beside_yields);
+    let (expected, answer) = answer_to(PROMPT);
     assert!(expected && answer.contains("does not make others late"), "{answer}");
-    let (expected, answer) = ask_with(ONE_TURN);
+    let (expected, answer) = answer_to(ONE_TURN);
     assert!(!expected && answer.contains("85 times a turn of 0.100 ms"), "{answer}");
 }
 
 #[test]
 fn a_late_probe_beside_sleepers_is_not_blamed_on_turns() {
     let beside_sleeps = "How late does a sleeper wake beside *sleeps*";
-    let ask_with = |late: &[u64]| ask(&[cell(SLEEPS, 1, asleep(100), late)], beside_sleeps);
-    let (expected, answer) = ask_with(PROMPT);
+    let answer_to = |late: &[u64]| ask(&[cell(SLEEPS, 1, asleep(100), late)], beside_sleeps);
+    let (expected, answer) = answer_to(PROMPT);
     assert!(expected && answer.contains("does not make others late"), "{answer}");
-    let (expected, answer) = ask_with(ONE_TURN);
+    let (expected, answer) = answer_to(ONE_TURN);
     assert!(!expected && answer.contains("expected to wake promptly"), "{answer}");
 }
 
@@ -286,6 +298,64 @@ fn no_speed_up_is_explained_by_the_cpu_time() {
     let (expected, answer) = ask(&cells, "What do more processors bring");
     assert!(!expected, "{answer}");
     assert!(answer.contains("although"), "{answer}");
+}
+
+/// The three ways to compute on one processor, with these latenesses of the probe.
+fn three(unstopped: &[u64], yields: &[u64], busy: &[u64]) -> [Measured; 3] {
+    [
+        cell(UNSTOPPED, 1, queue(100, 1), unstopped),
+        cell(YIELDS, 1, in_turns(100, 1), yields),
+        cell(BUSY, 1, stopped(100, 2), busy),
+    ]
+}
+
+#[test]
+fn the_lesson_is_in_the_lateness() {
+    let words = "How late is a sleeper on 1 processor without preemption";
+    let (expected, answer) = ask(&three(ONE_TURN, PROMPT, PROMPT), words);
+    assert!(expected, "{answer}");
+    assert!(answer.contains("(*unstopped*) it is 4.00 ms at the median"), "{answer}");
+    assert!(answer.contains("because it can go on only when somebody ends a turn"), "{answer}");
+}
+
+#[test]
+fn a_lesson_that_the_numbers_do_not_teach_is_none() {
+    let words = "How late is a sleeper";
+    for (cells, says) in [
+        (three(PROMPT, PROMPT, PROMPT), "neither yields nor preemption made it so"),
+        (three(ONE_TURN, EVERYBODY, PROMPT), "yields did not make it so"),
+        (three(ONE_TURN, PROMPT, EVERYBODY), "preemption did not make it so"),
+    ] {
+        let (expected, answer) = ask(&cells, words);
+        assert!(!expected && answer.contains(says), "{answer}");
+        assert!(!answer.contains("because it can go on only"), "{answer}");
+    }
+}
+
+#[test]
+fn threads_take_turns() {
+    let ask_of = |tasks| {
+        let cells = [busy(1, queue(100, 1)), cell(THREADS, 1, tasks, ONE_TURN)];
+        ask(&cells, "What do operating system threads do")
+    };
+    let (expected, answer) = ask_of(in_turns(100, 1));
+    assert!(expected && answer.contains("lets all of them take turns"), "{answer}");
+    assert!(answer.contains("late by 4.00 ms at the median"), "{answer}");
+    let (expected, answer) = ask_of(queue(100, 1));
+    assert!(!expected && answer.contains("the numbers do not show it"), "{answer}");
+}
+
+#[test]
+fn a_pool_lets_everybody_wait() {
+    let ask_of = |late: &[u64]| {
+        let words = "What does a pool of 1 thread do";
+        ask(&[cell(POOL, 1, queue(100, 1), late)], words)
+    };
+    let (expected, answer) = ask_of(EVERYBODY);
+    assert!(expected && answer.contains("one more job in the queue"), "{answer}");
+    assert!(answer.contains("slope 10.0 ms, R2 = 1.0000"), "{answer}");
+    let (expected, answer) = ask_of(PROMPT);
+    assert!(!expected && answer.contains("expected to wait behind everybody"), "{answer}");
 }
 
 #[test]

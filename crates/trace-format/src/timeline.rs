@@ -1,11 +1,13 @@
 //! A trace's events as intervals: what each goroutine and processor did from when to when.
 
-use gosched_trace_format::{Context, Event, Generation, Kind, Seen};
+use crate::event::{Event, Kind};
+use crate::order::{Context, Seen};
+use crate::read::Generation;
 use std::collections::HashMap;
 
 /// What a goroutine does for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub enum Doing {
     /// It runs on this processor.
     Runs(u64),
     /// It could, and waits for a processor.
@@ -18,36 +20,72 @@ pub(super) enum Doing {
 
 /// What belongs to no goroutine's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Range {
+pub enum Range {
+    /// A machine holds this processor.
     Processor(u64),
+    /// The world is stopped, for the reason that the words say.
     Stopped(String),
+    /// A collection is going on.
     Collection,
-    Region { goroutine: u64, name: String },
+    /// A region of the user's.
+    Region {
+        /// The goroutine that it is a part of.
+        goroutine: u64,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A goroutine for whoever watches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Who<'a> {
-    pub(super) id: u64,
-    pub(super) name: &'a str,
+pub struct Who<'a> {
+    /// Its number.
+    pub id: u64,
+    /// Its function.
+    pub name: &'a str,
 }
 
 /// Who is told. Times are in nanoseconds.
-pub(super) trait Watch {
+pub trait Watch {
+    /// A goroutine did `what` from then to then.
     fn did(&mut self, who: Who<'_>, what: &Doing, from: u64, to: u64);
+    /// Something else went on.
     fn range(&mut self, range: &Range, from: u64, to: u64);
+    /// GOMAXPROCS is this from now on.
     fn procs(&mut self, at: u64, procs: u64);
 }
 
+#[derive(Debug)]
 struct Goroutine {
     name: String,
     doing: Doing,
     since: u64,
 }
 
-/// What is going on.
-#[derive(Default)]
-pub(super) struct Timeline {
+/// What is going on: told of every event by [`verify()`](crate::verify()), it tells a [`Watch`] of
+/// every interval as soon as it has ended.
+///
+/// ```
+/// use gosched_trace_format::{Doing, HEADER, Range, Timeline, Watch, Who, verify};
+///
+/// struct Runs(u64);
+/// impl Watch for Runs {
+///     fn did(&mut self, _: Who<'_>, what: &Doing, from: u64, to: u64) {
+///         if matches!(what, Doing::Runs(_)) {
+///             self.0 += to - from;
+///         }
+///     }
+///     fn range(&mut self, _: &Range, _: u64, _: u64) {}
+///     fn procs(&mut self, _: u64, _: u64) {}
+/// }
+///
+/// let (mut timeline, mut runs) = (Timeline::default(), Runs(0));
+/// verify(HEADER, |generation, seen| timeline.see(generation, seen, &mut runs)).unwrap();
+/// timeline.end(&mut runs);
+/// assert_eq!(runs.0, 0);
+/// ```
+#[derive(Debug, Default)]
+pub struct Timeline {
     goroutines: HashMap<u64, Goroutine>,
     processors: HashMap<u64, u64>,
     stopped: HashMap<u64, (String, u64)>,
@@ -57,7 +95,8 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn see(&mut self, generation: &Generation<'_>, seen: &Seen, watch: &mut impl Watch) {
+    /// The next event, in order.
+    pub fn see(&mut self, generation: &Generation<'_>, seen: &Seen, watch: &mut impl Watch) {
         let Event { kind, time, args } = seen.event;
         let Context { p, g } = seen.before;
         let now = generation.nanoseconds(time);
@@ -127,7 +166,7 @@ impl Timeline {
     }
 
     /// The trace has ended: so does all that goes on.
-    pub(super) fn end(mut self, watch: &mut impl Watch) {
+    pub fn end(mut self, watch: &mut impl Watch) {
         let last = self.last;
         let all: Vec<u64> = self.goroutines.keys().copied().collect();
         all.into_iter().for_each(|g| self.vanishes(g, last, watch));
