@@ -1,4 +1,12 @@
-//! The command line.
+//! The command line. One struct for each command; those of newer commands in files of their own.
+
+mod bench;
+mod demo;
+mod pages;
+
+pub(crate) use bench::BenchArgs;
+pub(crate) use demo::DemoArgs;
+pub(crate) use pages::{CompletionsArgs, ManArgs};
 
 use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand, value_parser};
@@ -6,6 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Go's scheduler for Rust: experiments and tools.
+///
+/// GOMAXPROCS says how many goroutines run at once, GOSCHED=key=value,... the rest.
 #[derive(Debug, Parser)]
 #[command(name = "gosched", version, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -16,9 +26,13 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Lab(LabArgs),
-    Doctor(DoctorArgs),
+    Demo(DemoArgs),
     Serve(ServeArgs),
+    Doctor(DoctorArgs),
     Trace(TraceArgs),
+    Bench(BenchArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// What this machine offers, what the runtime chooses here, why, and what to change.

@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod demo;
 mod doctor;
 mod lab;
+mod pages;
 mod serve;
 mod trace;
 
@@ -17,8 +19,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Bench(args) => gosched_bench::run(args.words()),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
     }
 }

@@ -15,8 +15,9 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["channel", "net"],
     &["os", "sync"],
     &["gosched"],
-    &["http", "lab"],
-    &["cli", "bench", "testprogs"],
+    &["http", "lab", "demos"],
+    &["bench", "testprogs"],
+    &["cli"],
 ];
 
 /// Crates that stand apart: they use no crate of the workspace and none uses them.

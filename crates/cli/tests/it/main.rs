@@ -1,6 +1,7 @@
 //! The command `gosched` as its users meet it: what it prints, and its exit codes.
 
 mod command_line;
+mod demo;
 mod doctor;
 mod gosched;
 mod lab;

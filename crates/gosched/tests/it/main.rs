@@ -8,7 +8,6 @@ mod chaos;
 mod child;
 mod config;
 mod deadlock;
-mod demos;
 mod dump;
 mod ends;
 mod gc;
