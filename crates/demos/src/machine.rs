@@ -7,9 +7,12 @@ pub(crate) fn resident_bytes() -> u64 {
     number("/proc/self/status", "VmRSS:") * 1024
 }
 
-/// Memory that can be had, in bytes.
+/// Memory that can be had, in bytes; without end if the system does not say.
 pub(crate) fn available_bytes() -> u64 {
-    number("/proc/meminfo", "MemAvailable:") * 1024
+    match number("/proc/meminfo", "MemAvailable:") {
+        0 => u64::MAX,
+        kb => kb * 1024,
+    }
 }
 
 /// How often the kernel took a CPU from a thread of this process that wanted to go on.

@@ -6,6 +6,7 @@ use crate::row::Verdict::{Right, Wrong};
 use crate::row::{Finding, Rows};
 use crate::text::{bytes, count};
 use gosched::{go, thread};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) const DEMO: Demo = Demo {
     name: "deep-stack",
@@ -43,8 +44,15 @@ fn stack_bytes(setup: &Setup) -> usize {
     (setup.size as usize).saturating_mul(4 * FRAME) + (1 << 20)
 }
 
+/// The memory of the process at the deepest point.
+static RESIDENT: AtomicU64 = AtomicU64::new(0);
+
+fn look() {
+    RESIDENT.store(machine::resident_bytes(), Relaxed);
+}
+
 fn figures(depth: u64) -> Figures {
-    let resident = machine::resident_bytes();
+    let resident = RESIDENT.load(Relaxed);
     Figures::new().set("died", 0_u64).set("depth", depth).set("resident_bytes", resident)
 }
 
@@ -52,7 +60,12 @@ fn figures(depth: u64) -> Figures {
 #[inline(never)]
 fn dive(left: u64) -> u64 {
     let frame = std::hint::black_box([left as u8; FRAME - 64]);
-    let below = if left > 1 { dive(left - 1) } else { 0 };
+    let below = if left > 1 {
+        dive(left - 1)
+    } else {
+        look();
+        0
+    };
     // What is used afterwards is kept until then.
     std::hint::black_box(&frame);
     below + 1
@@ -64,6 +77,7 @@ fn on_the_heap(depth: u64) -> u64 {
     for left in (1..=depth).rev() {
         frames.push(std::hint::black_box([left as u8; FRAME - 64]));
     }
+    look();
     std::hint::black_box(frames).len() as u64
 }
 

@@ -125,8 +125,8 @@ fn explain(rows: &Rows<'_>) -> Vec<Finding> {
                 time(p99(QUOTA)),
             ),
             format!(
-                "The ticks were no later with more processors ({} and {} for one of a hundred): the \
-                 kernel preferred the thread that sleeps most.",
+                "The ticks were no later with more processors ({} and {} for one of a hundred). Run it \
+                 again while nothing else runs on this machine.",
                 time(p99(HOST)),
                 time(p99(QUOTA)),
             ),

@@ -26,11 +26,11 @@ pub(super) const DEMO: Demo = Demo {
 const THREADS: &str = "threads of the system";
 const GOROUTINES: &str = "goroutines";
 /// More than a waiting goroutine takes.
-const EACH_BYTES_MOST: u64 = 16 << 10;
+const EACH_BYTES_MOST: u64 = 14 << 10;
 
 fn goroutines(setup: &Setup) -> Result<Figures, String> {
-    // Half of what can be had, so that nobody else has to give memory up.
-    let room = machine::available_bytes() / 2 / EACH_BYTES_MOST;
+    // Some is left, so that nobody else has to give memory up.
+    let room = machine::available_bytes() / 4 * 3 / EACH_BYTES_MOST;
     let count = setup.size.min(room.max(1));
     let before = machine::resident_bytes();
     let (open, closed) = channel::bounded::<()>(0);

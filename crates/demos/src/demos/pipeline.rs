@@ -8,6 +8,7 @@
 mod words;
 
 use crate::demo::{Case, Demo, Figures, Setup, Size};
+use crate::machine;
 use crate::row::Verdict::{Plain, Right, Wrong};
 use crate::row::{Finding, Rows};
 use crate::text::{bytes, count, time};
@@ -122,9 +123,27 @@ fn one_by_one(_: &Setup, folder: PathBuf, held: &Arc<Held>) -> io::Result<Totals
     failed.map_or(Ok(sum), Err)
 }
 
+/// All of the files at once, that is.
+fn fits_into_memory(folder: &Path) -> io::Result<()> {
+    let (mut all, room) = (0, machine::available_bytes() / 2);
+    find(folder, &mut |path| {
+        all += fs::metadata(path).map_or(0, |file| file.len());
+        true
+    })?;
+    if all <= room {
+        return Ok(());
+    }
+    let (all, room) = (bytes(all), bytes(room));
+    Err(io::Error::other(format!(
+        "the files have {all}, and this case holds all of them in memory, where {room} may be used; \
+         choose a smaller folder"
+    )))
+}
+
 /// Reads all of them as fast as it can, however few are counted meanwhile.
 fn all_at_once(_: &Setup, folder: PathBuf, held: &Arc<Held>) -> io::Result<Totals> {
     let (texts, arrived) = unbounded();
+    fits_into_memory(&folder)?;
     find(&folder, &mut |path| {
         let (texts, held) = (texts.clone(), held.clone());
         go(move || _ = texts.send(Text::read(&path, &held)));
