@@ -39,6 +39,7 @@ const KEYS: &[(&str, &str)] = &[
     ("panic", "abort: a panic in a goroutine ends the process"),
     ("unguarded", "1: accept stacks without guard pages"),
     ("chaos", "seed: randomise queues and preemption"),
+    ("hints", "1: say what may have been forgotten, 0: don't; else on a terminal only"),
     ("gc", "off: no collections that nobody asks for"),
     ("root", "folder of a made-up /proc and /sys, for tests"),
 ];
@@ -60,6 +61,7 @@ const ACTIVE: &[&str] = &[
     "unguarded",
     "asyncpreemptoff",
     "slice",
+    "hints",
     "gc",
     "root",
     "traceback",
@@ -81,6 +83,7 @@ pub struct Config {
     threads_max: Option<u32>,
     numa: Option<Numa>,
     steals: Option<bool>,
+    hints: Option<bool>,
     updates_procs: Option<bool>,
     counts_quotas: Option<bool>,
     collects: Option<bool>,
@@ -158,6 +161,8 @@ pub(crate) struct Settled {
     pub(crate) numa: Numa,
     /// Whether processors take each other's goroutines.
     pub(crate) steals: bool,
+    /// Whether hints are printed; on a terminal only if it is not said.
+    pub(crate) hints: Option<bool>,
     /// Whether collections run in the background.
     pub(crate) collects: bool,
     pub(crate) tls: TlsSetting,
@@ -309,6 +314,7 @@ impl Config {
             sight,
             numa: merged.numa.unwrap_or_default(),
             steals: merged.steals.unwrap_or(true),
+            hints: merged.hints,
             collects: merged.collects.unwrap_or(true),
             tls,
             class: Class::for_bytes(bytes).unwrap_or(Class::DEFAULT),
@@ -338,6 +344,7 @@ impl Config {
             "stack" => set(&mut self.stack_bytes, parse_bytes(value)),
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
             "numa" => set(&mut self.numa, parse_numa(value)),
+            "hints" => set(&mut self.hints, parse_switch(value)),
             "steal" => set(&mut self.steals, parse_switch(value)),
             "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),

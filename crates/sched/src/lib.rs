@@ -24,6 +24,7 @@ mod dump;
 mod exit;
 mod find;
 mod fleet;
+mod forgotten;
 mod forked;
 mod freeze;
 mod futex_queue;

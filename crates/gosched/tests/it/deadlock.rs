@@ -14,6 +14,8 @@ fn expect_report(ended: &Ended, paragraphs: &[&str]) {
     assert_eq!(lines.next(), Some("fatal error: all goroutines are asleep - deadlock!"), "{story}");
     assert_eq!(lines.next(), Some(""), "{story}");
     let rest: Vec<_> = lines.map(without_place).collect();
+    let (hint, rest) = rest.split_last().expect("a hint");
+    assert!(hint.starts_with("gosched: nobody is left to wake any of them: look for "), "{story}");
     let expected: Vec<_> = paragraphs.iter().flat_map(|text| text.lines().chain([""])).collect();
     assert_eq!(rest, expected, "{story}");
 }
@@ -77,11 +79,19 @@ fn the_only_witness_ends() {
 /// A plain thread may still wake somebody: one warning after 10 s, and the process goes on.
 #[test]
 fn a_plain_thread_leaves_it_open() {
+    // Beside the other, since either takes its time.
+    let waits = std::thread::spawn(|| Child::new(FATAL, &["plain-waits"]).run());
     let ended = Child::new(FATAL, &["foreign"]).run();
     ended.expect_code(0).expect_err_parts(&[
         "gosched: all goroutines have been asleep for 10 s; other threads of the process may still \
          wake them\n\n",
         "goroutine 1 \"main\" [park]:\n",
+    ]);
+    let ended = waits.join().expect("it ran");
+    ended.expect_code(0).expect_err_parts(&[
+        "gosched: a thread of the process has waited for 10 s, and all goroutines are asleep; ",
+        "begin with #[gosched::main] or gosched::run",
+        "\"worker\" [chan receive]:\n",
     ]);
 }
 
