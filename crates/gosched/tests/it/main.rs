@@ -20,6 +20,7 @@ mod panics;
 mod quota;
 mod report;
 mod starve;
+mod stranger;
 mod thread;
 mod timers;
 #[path = "../../../topology/tests/it/tree.rs"]
