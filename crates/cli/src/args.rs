@@ -53,11 +53,21 @@ pub(crate) struct TraceArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceAct {
     /// Check that what is in it can have happened, by Go's rules of order
-    Check(TraceFile),
+    Check(TraceReport),
     /// What processors and goroutines did with their time
-    Summary(TraceFile),
+    Summary(TraceReport),
     /// Print it as JSON for Chrome's viewer (about:tracing) and Perfetto
     Chrome(TraceFile),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceReport {
+    #[command(flatten)]
+    pub(crate) file: TraceFile,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

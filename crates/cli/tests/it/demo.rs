@@ -358,3 +358,47 @@ fn cases_run_with_the_settings_of_the_environment() {
     assert_eq!(story.figures(&["stealing off", "stealing on"], "gomaxprocs"), [1, 1]);
     assert!(!story.is_shown(0), "with one processor there is nobody to steal from");
 }
+
+/// The pages that name demos and settings, with their text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = fs::read_dir(root.join("docs/guide")).expect("the guide");
+    let chapters = guide.map(|entry| entry.expect("a chapter").path());
+    let pages = chapters.chain([root.join("README.md"), root.join("HACKING.md")]);
+    pages.map(|page| (page.clone(), fs::read_to_string(page).expect("text"))).collect()
+}
+
+#[test]
+fn the_guide_names_demos_that_exist() {
+    let list = gosched(["demo", "--list"]).stdout;
+    let mut named = 0;
+    for (page, text) in pages() {
+        for rest in text.split("`gosched demo ").skip(1) {
+            let name = rest.split(['`', ' ']).next().unwrap_or_default();
+            let is_listed = list.lines().any(|line| line.split(' ').next() == Some(name));
+            assert!(is_listed || name == "NAME", "{}: no demo {name:?}", page.display());
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named}");
+}
+
+#[test]
+fn the_guide_names_settings_that_exist_and_all_of_them() {
+    let run = gosched_with(["doctor", "--json"], &[("GOSCHED", "nonsense=1")]);
+    let (_, known) = run.stderr.split_once("known are ").expect("a warning");
+    let known: Vec<&str> = known.trim().split(", ").collect();
+    let all = pages().into_iter().map(|(_, text)| text).collect::<String>();
+    for rest in all.split("GOSCHED=").skip(1) {
+        let settings = rest.split(['`', ' ', '\n']).next().unwrap_or_default();
+        for key in settings.split(',').filter_map(|setting| setting.split('=').next()) {
+            assert!(known.contains(&key) || key == "key", "no setting {key:?}");
+        }
+    }
+    let (_, tuning) = all.split_once("All settings are keys").expect("the list");
+    let (list, _) = tuning.split_once('\n').expect("a line");
+    // Two are for the project's own tests.
+    for key in known.iter().filter(|key| !["chaos", "root"].contains(key)) {
+        assert!(list.contains(&format!("`{key}`")), "the guide does not name {key}");
+    }
+}
