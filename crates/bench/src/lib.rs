@@ -29,4 +29,4 @@ mod process;
 mod stats;
 mod work;
 
-pub use run::run;
+pub use run::{names, run};

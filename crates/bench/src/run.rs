@@ -36,6 +36,15 @@ pub fn run(words: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
+/// The names of all benches.
+///
+/// ```
+/// assert!(gosched_bench::names().any(|name| name == "spawn_join"));
+/// ```
+pub fn names() -> impl Iterator<Item = &'static str> {
+    benches::ALL.iter().map(|bench| bench.name)
+}
+
 fn command(words: impl IntoIterator<Item = String>) -> Result<(), UsageError> {
     let mut args = Args::parse(words)?;
     if args.bench == "list" {

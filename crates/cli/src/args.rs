@@ -1,4 +1,12 @@
-//! The command line.
+//! The command line. One struct for each command; those of newer commands in files of their own.
+
+mod bench;
+mod demo;
+mod pages;
+
+pub(crate) use bench::BenchArgs;
+pub(crate) use demo::DemoArgs;
+pub(crate) use pages::{CompletionsArgs, ManArgs};
 
 use clap::builder::TypedValueParser;
 use clap::{Parser, Subcommand, value_parser};
@@ -7,6 +15,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Go's scheduler for Rust: experiments and tools.
+///
+/// GOMAXPROCS says how many goroutines run at once, GOSCHED=key=value,... the rest.
 #[derive(Debug, Parser)]
 #[command(name = "gosched", version, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -18,10 +28,14 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Lab(LabArgs),
     Compare(CompareArgs),
-    Doctor(DoctorArgs),
+    Demo(DemoArgs),
     Serve(ServeArgs),
+    Doctor(DoctorArgs),
     Trace(TraceArgs),
     Top(TopArgs),
+    Bench(BenchArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// What this machine offers, what the runtime chooses here, why, and what to change.
@@ -64,11 +78,21 @@ pub(crate) struct TraceArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceAct {
     /// Check that what is in it can have happened, by Go's rules of order
-    Check(TraceFile),
+    Check(TraceReport),
     /// What processors and goroutines did with their time
-    Summary(TraceFile),
+    Summary(TraceReport),
     /// Print it as JSON for Chrome's viewer (about:tracing) and Perfetto
     Chrome(TraceFile),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceReport {
+    #[command(flatten)]
+    pub(crate) file: TraceFile,
+
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,10 @@
 mod args;
 mod bar;
 mod compare;
+mod demo;
 mod doctor;
 mod lab;
+mod pages;
 mod serve;
 mod top;
 mod trace;
@@ -21,9 +23,13 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Lab(args) => lab::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Serve(args) => serve::run(args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Bench(args) => gosched_bench::run(args.words()),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
     }
 }

@@ -3,8 +3,9 @@
 mod chrome;
 mod summary;
 
-use crate::args::{TraceAct, TraceArgs, TraceFile};
+use crate::args::{TraceAct, TraceArgs, TraceFile, TraceReport};
 use gosched_trace_format::{Timeline, Verified, Watch, verify};
+use serde_json::json;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -14,11 +15,8 @@ type Failed = String;
 
 pub(crate) fn run(args: &TraceArgs) -> ExitCode {
     let result = match &args.act {
-        TraceAct::Check(file) => check(file),
-        TraceAct::Summary(file) => {
-            let mut summary = summary::Summary::default();
-            follow(file, &mut summary).and_then(|verified| print(&summary.text(&verified)))
-        }
+        TraceAct::Check(report) => check(report),
+        TraceAct::Summary(report) => summary(report),
         TraceAct::Chrome(file) => chrome(file),
     };
     match result {
@@ -35,9 +33,27 @@ fn read(file: &TraceFile) -> Result<Vec<u8>, Failed> {
     fs::read(&file.file).map_err(|error| format!("can't read {path}: {error}"))
 }
 
-fn check(file: &TraceFile) -> Result<(), Failed> {
-    let verified = verify(&read(file)?, |_, _| {}).map_err(|fault| fault.to_string())?;
+fn summary(report: &TraceReport) -> Result<(), Failed> {
+    let mut summary = summary::Summary::default();
+    let verified = follow(&report.file, &mut summary)?;
+    match report.json {
+        true => print(&format!("{}\n", summary.json(&verified))),
+        false => print(&summary.text(&verified)),
+    }
+}
+
+fn check(report: &TraceReport) -> Result<(), Failed> {
+    let verified = verify(&read(&report.file)?, |_, _| {}).map_err(|fault| fault.to_string())?;
     let events: u64 = verified.events.values().sum();
+    if report.json {
+        let json = json!({
+            "generations": verified.generations,
+            "events": events,
+            "ns": verified.nanoseconds,
+            "most_running": verified.most_running,
+        });
+        return print(&format!("{json}\n"));
+    }
     print(&format!(
         "right: {} generations, {events} events in {:.3} s, at most {} processors ran at once\n",
         verified.generations,

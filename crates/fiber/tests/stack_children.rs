@@ -104,7 +104,7 @@ const NAMED: &str = "goroutine 7 \"name\" [running]:\n";
 fn expect_report(child: &Child, bytes: usize, tail: &str) {
     child.expect_code(2);
     let story = child.story();
-    let mut lines = child.err().splitn(3, '\n');
+    let mut lines = child.err().splitn(4, '\n');
     let limit = format!("runtime: goroutine stack exceeds {bytes}-byte limit");
     assert_eq!(lines.next(), Some(limit.as_str()), "{story}");
     let bounds = lines.next().and_then(|line| line.strip_prefix("runtime: sp=")).expect(&story);
@@ -116,6 +116,8 @@ fn expect_report(child: &Child, bytes: usize, tail: &str) {
     if let Some(announced) = child.out().lines().find(|line| line.starts_with('[')) {
         assert_eq!(announced, bounds, "{story}");
     }
+    let advice = lines.next().expect(&story);
+    assert!(advice.contains("Builder::stack_size, or GOSCHED=stack="), "{story}");
     assert_eq!(lines.next(), Some(format!("fatal error: stack overflow\n\n{tail}").as_str()));
 }
 

@@ -19,6 +19,25 @@
 //! | `pprof` (a feature) | profiles for `go tool pprof` | Go's `runtime/pprof` |
 //! | [`Config`] | how the runtime starts | `GOSCHED=key=value,...` |
 //! | [`Alloc`] | a wrapper for global allocators other than libc's | none |
+//! | [`prelude`] | what most programs use, to import at once | |
+//!
+//! # Features
+//!
+//! None is needed, and none changes what the others see.
+//!
+//! | feature | what |
+//! | --- | --- |
+//! | `plant`, `history` | for the project's own tests: allocations and lost wake-ups planted in the runtime, a record of what the scheduler did; no part of the promises below |
+//!
+//! # Versions
+//!
+//! The oldest compiler is Rust 1.95 (`rust-version` in the manifest); a newer one may become the oldest
+//! in a minor version, never in a patch. Before 1.0 a minor version may change interfaces; the
+//! changelog says which. What is public in this crate is what is promised; the crates below
+//! (`gosched-sched`, `gosched-channel` and so on) are its parts and may change in any version. Not promised
+//! are the words of reports and dumps beyond those of Go, the order in which goroutines run, the keys of
+//! `GOSCHED`, which are for operators and tests, and figures of any kind. Structs of counters and enums
+//! of settings are `non_exhaustive`: new ones may come at any time.
 
 #[doc(hidden)]
 pub mod __private;
@@ -72,6 +91,7 @@ pub mod pprof {
     pub use gosched_pprof::*;
 }
 pub mod metrics;
+pub mod prelude;
 pub mod runtime;
 /// Signals, as messages on a channel. Go's `os/signal`.
 pub mod signal {
@@ -83,6 +103,8 @@ pub mod time;
 pub mod trace;
 
 mod config;
+#[cfg(doctest)]
+mod guide;
 mod spawn;
 
 pub use config::{Config, ConfigError, Tls};

@@ -34,7 +34,7 @@ use std::time::Duration;
 /// A suspicion must last that long: threads that begin or end are no witnesses either way.
 const SUSPICION: Duration = Duration::from_millis(10);
 /// With foreign threads about there is no verdict, but one warning after this time.
-const WARNING: Duration = Duration::from_secs(10);
+pub(crate) const WARNING: Duration = Duration::from_secs(10);
 
 /// Whether the sleeper in the poller relies on a goroutine in a blocking call, and has to be told
 /// when the last machine goes to sleep.
@@ -71,7 +71,10 @@ pub(crate) fn sleep_for_ever() -> Ready {
     }
     match who_is_awake() {
         Awake::Nobody => {
-            warn_once();
+            warn_once(
+                "gosched: all goroutines have been asleep for 10 s; other threads of the process \
+                 may still wake them\n",
+            );
             netpoll::poll(Wait::Forever)
         }
         awake => {
@@ -81,6 +84,28 @@ pub(crate) fn sleep_for_ever() -> Ready {
             rely_on_calls()
         }
     }
+}
+
+/// A plain thread has waited for [`WARNING`], for a goroutine or for another thread. If all goroutines
+/// are asleep, and nothing is armed that would wake one, it is told so once; whether another thread
+/// will wake somebody is not known.
+#[cold]
+pub(crate) fn plain_thread_waits() {
+    let is_quiet = || {
+        is_still_quiet()
+            && idle::next_deadline() == u64::MAX
+            && !netpoll::is_any_waiting()
+            && who_is_awake() == Awake::Nobody
+    };
+    // Who waits in `run` is looked after by the sleeper in the poller.
+    if main_goroutine::waiting() > 0 || SCHEDULER.settled.get().is_none() || !is_quiet() {
+        return;
+    }
+    warn_once(
+        "gosched: a thread of the process has waited for 10 s, and all goroutines are asleep; other \
+         threads may still wake them (in programs that begin with #[gosched::main] or \
+         gosched::run a deadlock is reported as one)\n",
+    );
 }
 
 /// Some goroutine is in a blocking call. When it returns it gets a processor without a bell.
@@ -151,22 +176,25 @@ fn report() -> ! {
     let mut out = Stderr;
     let _ = writeln!(out, "fatal error: all goroutines are asleep - deadlock!\n");
     fatal::write(Request { cause: None, at: None, is_headed: false });
+    if dump::shows_others() {
+        let _ = writeln!(
+            out,
+            "gosched: nobody is left to wake any of them: look for an end of a channel that is \
+             still held, a lock that is never released, or goroutines that join each other"
+        );
+    }
     os::exit_group(2)
 }
 
 #[cold]
-fn warn_once() {
+fn warn_once(text: &str) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     // ORDERING: Relaxed; only the first one prints.
     if WARNED.swap(true, Relaxed) {
         return;
     }
     let mut out = Stderr;
-    let _ = writeln!(
-        out,
-        "gosched: all goroutines have been asleep for 10 s; other threads of the process may \
-         still wake them\n"
-    );
+    let _ = writeln!(out, "{text}");
     let _ = dump::write_all(&mut out);
 }
 

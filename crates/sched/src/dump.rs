@@ -49,6 +49,11 @@ pub(crate) fn write_all(out: &mut impl Write) -> fmt::Result {
     result
 }
 
+/// Whether fatal errors print the goroutines that did not cause them.
+pub(crate) fn shows_others() -> bool {
+    traceback() == Traceback::All
+}
+
 fn traceback() -> Traceback {
     SCHEDULER.settled.get().map(|settled| settled.traceback).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::plant::{self, Wake};
 use crate::processor::Processor;
 use crate::scheduler::{Overslept, SCHEDULER};
-use crate::{deadlock, fleet, monitor, near, netpoll, threads, trace};
+use crate::{deadlock, fleet, monitor, near, netpoll, steal, threads, trace};
 use gosched_base::os;
 use gosched_poll::Wait;
 use std::sync::atomic::{
@@ -226,7 +226,13 @@ pub(crate) fn is_work_in_sight() -> bool {
     !SCHEDULER.global.is_empty()
         || !SCHEDULER.injected.is_empty()
         || near::is_work_in_sight()
-        || SCHEDULER.all_processors().any(|p| !p.ring.is_empty() || !p.urgent.is_empty())
+        || SCHEDULER.all_processors().any(|p| is_ring_in_sight(p) || !p.urgent.is_empty())
+}
+
+/// Whether there is something in the ring that others may take. Without stealing only if no machine
+/// holds `p`.
+fn is_ring_in_sight(p: &Processor) -> bool {
+    !p.ring.is_empty() && (!steal::is_off() || p.machine().is_none())
 }
 
 /// Sleeps until the machine has a processor again: in the poller, if nobody else is there, else on

@@ -27,6 +27,7 @@ mod exit;
 mod fatal;
 mod find;
 mod fleet;
+mod forgotten;
 mod forked;
 #[cfg_attr(not(feature = "frames"), path = "frames/none.rs")]
 mod frames;

@@ -5,7 +5,7 @@ use crate::idle::FirstPoller;
 use crate::machine::{Inside, Machine};
 use crate::scheduler::SCHEDULER;
 use crate::spawn::{SpawnOptions, spawn};
-use crate::{current, fleet, idle, machine, quit, start};
+use crate::{current, fleet, forgotten, idle, machine, quit, start};
 use std::panic::{Location, resume_unwind};
 use std::process::Termination;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -121,7 +121,10 @@ fn end_process<T: Termination>(f: fn() -> T, poller: Option<FirstPoller>) {
     }
     let code = match std::panic::catch_unwind(f) {
         // A `Termination` may print an error.
-        Ok(value) => exit_code(value.report()),
+        Ok(value) => {
+            forgotten::hint();
+            exit_code(value.report())
+        }
         // std's code for a panic in `main`; the hook has printed it.
         Err(_) => 101,
     };

@@ -7,7 +7,7 @@ use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
 use crate::{
     fleet, forked, gomaxprocs, history, latency, locked, monitor, near, panic, plant, preempt,
-    report, threads,
+    report, steal, threads,
 };
 use gosched_base::{Stderr, barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
@@ -108,6 +108,9 @@ fn prepare(config: Config) -> bool {
     panic::install_hook();
     crate::identity::install();
     near::start(|| Topology::read(&settled.sight.root), settled.numa);
+    if !settled.steals {
+        steal::switch_off();
+    }
     gomaxprocs::start(&settled);
     SCHEDULER.make_processors(settled.procs);
     history::done_outside();

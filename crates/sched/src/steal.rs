@@ -21,6 +21,7 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::{idle, world};
 use gosched_base::os;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const ROUNDS: u32 = 4;
 const NEXT_GRACE_NS: u64 = 3_000;
@@ -28,6 +29,22 @@ const NEXT_GRACE_NS: u64 = 3_000;
 const NEXT_GRACE_MAX_NS: u64 = 50_000;
 /// How long a thief waits for near work before it takes far work.
 const PATIENCE_NS: u64 = 50_000;
+
+/// Written by: the start. Read by: whoever looks for work.
+static IS_OFF: AtomicBool = AtomicBool::new(false);
+
+/// From now on processors keep what is in their rings (`GOSCHED=steal=0`). Timers, and what the
+/// monitor gave away, are still taken: they would wait for nobody otherwise.
+pub(crate) fn switch_off() {
+    // ORDERING: Relaxed; written by the start, before there is a second machine.
+    IS_OFF.store(true, Relaxed);
+}
+
+/// Whether rings are left alone.
+pub(crate) fn is_off() -> bool {
+    // ORDERING: Relaxed; see `switch_off`.
+    IS_OFF.load(Relaxed)
+}
 
 /// Steals a goroutine, if searching is allowed (see `Searchers`) and there is one.
 pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<GRef> {
@@ -122,6 +139,9 @@ fn look_at_some(
         }
         if let Some(g) = steal_urgent(victim, p) {
             return Some(g);
+        }
+        if is_off() {
+            continue;
         }
         // SAFETY: this machine holds `p`, inside the runtime.
         let mut own = unsafe { p.queue() };

@@ -8,7 +8,7 @@ use crate::current::current;
 use crate::goroutine::GRef;
 use crate::machine::Inside;
 use crate::reason::WaitReason;
-use crate::{forked, park as parking, timer};
+use crate::{deadlock, forked, park as parking, timer};
 use gosched_base::Parker;
 use gosched_protocol::PermitTaken;
 use gosched_runq::Token;
@@ -115,6 +115,15 @@ pub(crate) fn block_thread<F: FnOnce(Waiter) -> bool>(commit: F) {
     forked::check();
     let parker = Parker::new();
     if commit(Waiter::of_parker(&parker)) {
+        sleep_on(&parker);
+    }
+}
+
+/// A plain thread's wait without an end. When it has lasted for long, and no goroutine could end it,
+/// there is a warning.
+fn sleep_on(parker: &Parker) {
+    if !parker.sleep_for(deadlock::WARNING) {
+        deadlock::plain_thread_waits();
         parker.sleep();
     }
 }
@@ -167,7 +176,7 @@ pub(crate) fn plain_permit() -> Arc<PlainPermit> {
 
 /// Waits for the caller's token and takes it. std's `thread::park`; may return spuriously.
 pub fn park() {
-    let Some(g) = current() else { return plain_permit().parker.sleep() };
+    let Some(g) = current() else { return sleep_on(&plain_permit().parker) };
     if g.permit.take() == PermitTaken::Yes {
         return;
     }

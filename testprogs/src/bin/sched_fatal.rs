@@ -19,6 +19,7 @@ fn main() {
         "plain-join" => plain_join(),
         "foreign" => foreign(),
         "foreign-ends" => foreign_ends(),
+        "plain-waits" => plain_waits(),
         "setuid" => set_user(),
         _ => main_goroutine(),
     }
@@ -48,6 +49,10 @@ fn main_goroutine() {
         "exit" => exit(),
         "exit-small" => exit_small(),
         "returns" => returns(),
+        "forgets" => {
+            (0..3).for_each(|n| drop(go(move || println!("goroutine {n}"))));
+            println!("main returns");
+        }
         "overflow" => overflow(),
         "procs" => println!("procs={}", runtime::gomaxprocs(0)),
         "thread" => main_thread(),
@@ -112,6 +117,22 @@ fn plain_join() {
 /// A plain thread might still unpark somebody: after 10 s a warning, and nothing else. That thread
 /// ends the process when it has read the warning, to the end.
 fn foreign() {
+    exit_after("goroutine 1 ");
+    run(thread::park);
+}
+
+/// A plain thread waits for a goroutine that waits for it: after 10 s a warning.
+fn plain_waits() {
+    exit_after("goroutine ");
+    let (requests, requested) = gosched::channel::bounded::<u32>(0);
+    let (answers, answer) = gosched::channel::bounded::<u32>(0);
+    drop(named("worker", move || answers.send(requested.recv().unwrap_or_default()).is_ok()));
+    let _ = answer.recv();
+    drop(requests);
+}
+
+/// A thread that ends the process when it has read the line of a warning that begins like that.
+fn exit_after(last: &'static str) {
     let (warning, standard_error) = std::io::pipe().expect("a pipe");
     // SAFETY: no memory is passed.
     let before = unsafe { libc::dup(2) };
@@ -123,12 +144,11 @@ fn foreign() {
         for line in BufReader::new(warning).lines() {
             let line = line.expect("text");
             writeln!(before, "{line}").expect("somebody reads");
-            if line.starts_with("goroutine 1 ") {
+            if line.starts_with(last) {
                 process::exit(0);
             }
         }
     });
-    run(thread::park);
 }
 
 /// The thread that might ends before the warning.

@@ -16,9 +16,9 @@ pub(crate) const LAYERS: &[&[&str]] = &[
     &["os", "sync"],
     &["pprof"],
     &["gosched"],
-    &["http", "lab"],
-    &["debug"],
-    &["cli", "bench", "testprogs"],
+    &["http", "lab", "demos"],
+    &["bench", "debug", "testprogs"],
+    &["cli"],
 ];
 
 /// Crates that stand apart: they use no crate of the workspace and none uses them.

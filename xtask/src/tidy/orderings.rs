@@ -9,7 +9,7 @@ const NAMES: &[&str] = &["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 const COVERED_LINES: usize = 12;
 
 /// Folders of programs that count and wait with atomics of their own, apart from the runtime.
-const PROGRAMS: &[&str] = &["testprogs/", "crates/bench/", "bench/"];
+const PROGRAMS: &[&str] = &["testprogs/", "crates/bench/", "crates/demos/", "bench/"];
 
 /// Every ordering without an `ORDERING:` comment in the lines above it.
 ///

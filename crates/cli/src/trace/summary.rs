@@ -1,6 +1,7 @@
-//! What processors and goroutines did with their time, as a table.
+//! What processors and goroutines did with their time, as a table or as JSON.
 
 use gosched_trace_format::{Doing, Kind, Range, Verified, Watch, Who};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -17,6 +18,10 @@ impl Times {
         self.count += 1;
         self.sum += ns;
         self.longest = self.longest.max(ns);
+    }
+
+    fn json(&self) -> Value {
+        json!({"count": self.count, "sum_ns": self.sum, "longest_ns": self.longest})
     }
 }
 
@@ -121,6 +126,39 @@ impl Summary {
         }
         out
     }
+}
+
+impl Summary {
+    /// As [`text`](Summary::text), times in nanoseconds.
+    pub(super) fn json(&self, verified: &Verified) -> Value {
+        let functions = self.functions.iter().map(|(name, kin)| {
+            let kin = json!({
+                "goroutines": kin.goroutines.len(),
+                "runs": kin.runs.json(),
+                "waits_for_a_processor": kin.runnable.json(),
+                "calls": kin.calls.json(),
+                "waits": by_name(&kin.waits),
+            });
+            (name.clone(), kin)
+        });
+        let processors = self.processors.iter().map(|(p, Processor { held, busy })| {
+            (format!("P{p}"), json!({"busy_ns": busy, "held": held.json()}))
+        });
+        json!({
+            "ns": verified.nanoseconds,
+            "generations": verified.generations,
+            "events": verified.events.values().sum::<u64>(),
+            "processors": processors.collect::<Map<_, _>>(),
+            "stops_of_the_world": by_name(&self.stops),
+            "collections": self.collections.json(),
+            "processors_taken": verified.count(Kind::ProcSteal),
+            "functions": functions.collect::<Map<_, _>>(),
+        })
+    }
+}
+
+fn by_name(times: &BTreeMap<String, Times>) -> Value {
+    times.iter().map(|(name, times)| (name.clone(), times.json())).collect::<Map<_, _>>().into()
 }
 
 fn told(what: &str, times: &Times) -> String {

@@ -17,7 +17,7 @@ fn wrong(args: &[&str], says: &[&str]) {
 fn help_lists_the_commands() {
     let run = gosched(["--help"]);
     assert_eq!(run.code, Some(0));
-    for command in ["lab", "doctor"] {
+    for command in ["lab", "demo", "serve", "doctor", "trace", "bench", "completions", "man"] {
         assert!(run.stdout.contains(&format!("\n  {command} ")), "{}", run.stdout);
     }
 }
@@ -46,6 +46,69 @@ fn help_of_serve_lists_its_options() {
     for option in ["--addr", "--cpu-limit", "--queue", "--max-goroutines", "--grace"] {
         assert!(run.stdout.contains(option), "{option}: {}", run.stdout);
     }
+}
+
+/// One for each way to be wrong, over all commands.
+#[test]
+fn ten_wrong_command_lines_and_what_helps() {
+    wrong(&["demos"], &["unrecognized subcommand 'demos'", "similar", "'demo'"]);
+    wrong(&["demo"], &["Usage: gosched demo", "--list"]);
+    wrong(&["demo", "starv"], &["'starv'", "[possible values: ", "similar value", "'starve'"]);
+    wrong(&["demo", "pipeline"], &["works on a folder: gosched demo pipeline DIR"]);
+    wrong(&["demo", "order", "src"], &["`order` takes no folder", "'src'"]);
+    wrong(&["demo", "order", "--size", "0"], &["--size of `order` is the goroutines: 1 to 100000"]);
+    wrong(&["demo", "order", "--list"], &["cannot be used with", "Usage: gosched demo"]);
+    wrong(&["bench", "spawn-join"], &["'spawn-join'", "similar value", "'spawn_join'"]);
+    wrong(&["bench", "spawn_join", "twice"], &["what is \"twice\"?", "key=value"]);
+    wrong(&["completions", "bsh"], &["'bsh'", "[possible values: bash, ", "'bash'"]);
+    wrong(&["trace", "sumary", "t"], &["unrecognized subcommand 'sumary'", "'summary'"]);
+    wrong(&["trace", "check"], &["required", "<FILE>", "Usage: gosched trace check <FILE>"]);
+    wrong(&["serve", "--adr", "127.0.0.1:0"], &["unexpected argument '--adr'", "'--addr'"]);
+    wrong(&["man", "lab"], &["unexpected argument 'lab'", "Usage: gosched man"]);
+    wrong(&["doctor", "--jsno"], &["unexpected argument '--jsno'", "'--json'"]);
+}
+
+#[test]
+fn bench_runs_the_benches() {
+    let list = gosched(["bench", "list"]);
+    assert_eq!(list.code, Some(0), "{}", list.stderr);
+    assert!(list.stdout.lines().any(|line| line == "spawn_join"), "{}", list.stdout);
+    let run = gosched(["bench", "spawn_join", "--n", "100", "--procs", "2"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let line: serde_json::Value = serde_json::from_str(&run.stdout).expect("one line of JSON");
+    assert_eq!((line["bench"].as_str(), line["procs"].as_u64()), (Some("spawn_join"), Some(2)));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for (shell, words) in [
+        ("bash", "complete -F _gosched"),
+        ("zsh", "#compdef gosched"),
+        ("fish", "complete -c gosched"),
+    ] {
+        let run = gosched(["completions", shell]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stdout.contains(words), "{shell}: {}", run.stdout);
+        // fish has no list of what an argument can be.
+        assert!(shell == "fish" || run.stdout.contains("deep-stack"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let run = gosched(["man"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for words in [".TH gosched 1", ".SH NAME", ".SH SYNOPSIS", "gosched\\-demo(1)"] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    let folder = std::env::temp_dir().join(format!("gosched-man-{}", std::process::id()));
+    let run = gosched(["man".as_ref(), "--out".as_ref(), folder.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for page in ["gosched.1", "gosched-lab.1", "gosched-trace-summary.1"] {
+        let text = std::fs::read_to_string(folder.join(page)).expect("the page is there");
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod command_line;
 mod compare;
 mod debug;
+mod demo;
 mod doctor;
 mod gosched;
 mod lab;

@@ -103,6 +103,24 @@ fn a_summary() {
 }
 
 #[test]
+fn for_programs() {
+    let path = file("json", &RIGHT);
+    let json = |act: &str| -> Value {
+        let run = gosched(["trace", act, path.to_str().expect("text"), "--json"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        serde_json::from_str(&run.stdout).expect("it is JSON")
+    };
+    let check = json("check");
+    assert_eq!((&check["events"], &check["most_running"]), (&13.into(), &1.into()));
+    let summary = json("summary");
+    let first = &summary["functions"]["first"];
+    assert_eq!((&first["goroutines"], &first["runs"]["count"]), (&1.into(), &2.into()));
+    assert_eq!(first["waits"]["chan receive"]["longest_ns"], 2_000);
+    assert_eq!(summary["stops_of_the_world"]["GOMAXPROCS"]["sum_ns"], 1_000);
+    assert_eq!(summary["processors"]["P0"]["held"]["count"], 1);
+}
+
+#[test]
 fn for_chrome() {
     let run = trace("chrome", &file("chrome", &RIGHT));
     assert_eq!(run.code, Some(0), "{}", run.stderr);

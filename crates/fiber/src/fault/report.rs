@@ -79,6 +79,9 @@ pub(super) fn end_if_reporting_in_signal() {
     }
 }
 
+/// What to do about it, beside the recursion that was not meant.
+const ADVICE: &str = "where so much is needed: thread::Builder::stack_size, or GOSCHED=stack=1M";
+
 pub(super) fn overflow_text(slot: &SlotInfo, sp: usize) -> Text {
     let mut text = Text::new();
     text.text("runtime: goroutine stack exceeds ")
@@ -89,7 +92,9 @@ pub(super) fn overflow_text(slot: &SlotInfo, sp: usize) -> Text {
         .hex(slot.limit())
         .text(", ")
         .hex(slot.top())
-        .text("]\nfatal error: stack overflow\n\n");
+        .text("]\nruntime: ")
+        .text(ADVICE)
+        .text("\nfatal error: stack overflow\n\n");
     text
 }
 

@@ -35,7 +35,8 @@ fn the_report_is_in_gos_words() {
         str::from_utf8(text.as_bytes()).unwrap(),
         format!(
             "runtime: goroutine stack exceeds 65536-byte limit\nruntime: sp=0xc0de \
-             stack=[{:#x}, {:#x}]\nfatal error: stack overflow\n\n",
+             stack=[{:#x}, {:#x}]\nruntime: where so much is needed: \
+             thread::Builder::stack_size, or GOSCHED=stack=1M\nfatal error: stack overflow\n\n",
             stack.limit(),
             stack.top(),
         )

@@ -2,7 +2,6 @@
 
 mod attributes;
 mod child;
-mod demos;
 mod stops;
 mod threads;
 mod waits;

@@ -23,7 +23,7 @@ impl Child {
         Child::at(&programs().join(program), arguments)
     }
 
-    fn at(program: &Path, arguments: &[&str]) -> Child {
+    pub(crate) fn at(program: &Path, arguments: &[&str]) -> Child {
         // Longer than any of them takes on a busy machine; `timeout` then kills it with 137.
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "300"]).arg(program).args(arguments);
@@ -202,7 +202,7 @@ fn build_apart(program: &str, directory: &str, set_up: impl FnOnce(&mut Command)
 }
 
 /// The directory of the profile with which this test was built.
-fn profile() -> PathBuf {
+pub(crate) fn profile() -> PathBuf {
     let test = env::current_exe().expect("known");
     test.ancestors().nth(2).expect("target/PROFILE/deps/test").to_owned()
 }

@@ -20,6 +20,8 @@ fn expect_report(ended: &Ended, paragraphs: &[&str]) {
     };
     let rest: Vec<_> =
         (0..rest.len()).filter(|i| !is_frame(*i)).map(|i| without_place(rest[i])).collect();
+    let (hint, rest) = rest.split_last().expect("a hint");
+    assert!(hint.starts_with("gosched: nobody is left to wake any of them: look for "), "{story}");
     let expected: Vec<_> = paragraphs.iter().flat_map(|text| text.lines().chain([""])).collect();
     assert_eq!(rest, expected, "{story}");
 }
@@ -84,11 +86,19 @@ fn the_only_witness_ends() {
 /// A plain thread may still wake somebody: one warning after 10 s, and the process goes on.
 #[test]
 fn a_plain_thread_leaves_it_open() {
+    // Beside the other, since either takes its time.
+    let waits = std::thread::spawn(|| Child::new(FATAL, &["plain-waits"]).run());
     let ended = Child::new(FATAL, &["foreign"]).run();
     ended.expect_code(0).expect_err_parts(&[
         "gosched: all goroutines have been asleep for 10 s; other threads of the process may still \
          wake them\n\n",
         "goroutine 1 \"main\" [park]:\n",
+    ]);
+    let ended = waits.join().expect("it ran");
+    ended.expect_code(0).expect_err_parts(&[
+        "gosched: a thread of the process has waited for 10 s, and all goroutines are asleep; ",
+        "begin with #[gosched::main] or gosched::run",
+        "\"worker\" [chan receive]:\n",
     ]);
 }
 

@@ -20,6 +20,28 @@ fn others_are_not_waited_for() {
     }
 }
 
+/// On one processor those that were just spawned have not run when main returns.
+#[test]
+fn who_forgets_to_join_gets_a_hint() {
+    let forgets = |hints: &str| loop {
+        let child = Child::new(FATAL, &["forgets"]).procs(1).env("GOSCHED", hints);
+        let ended = child.run();
+        ended.expect_code(0);
+        // Unless the kernel held main up for so long that its processor was handed on.
+        if ended.out() == "main returns\n" {
+            return ended;
+        }
+    };
+    forgets("hints=1").expect_err_parts(&[
+        "gosched: main has returned, and the process ends with it, while 3 goroutines had still \
+         to run; wait for them: `join` what `go` returns, or use `thread::scope` or \
+         `sync::WaitGroup` (GOSCHED=hints=0 silences this)\n",
+    ]);
+    forgets("hints=0").expect_err("");
+    // Standard error is no terminal here.
+    forgets("").expect_err("");
+}
+
 #[test]
 fn any_goroutine_may_exit() {
     for procs in [1, 2, 8] {
@@ -40,6 +62,7 @@ fn an_overflow_names_its_goroutine_and_dumps_the_others() {
     ended.expect_err_parts(&[
         "runtime: goroutine stack exceeds ",
         "-byte limit\n",
+        "\nruntime: where so much is needed: thread::Builder::stack_size, or GOSCHED=stack=1M\n",
         &named,
         "created by testprogs/src/bin/sched_fatal.rs:",
         "\n\ngoroutine 1 \"main\" [", // `join`, unless it has not come so far

@@ -8,7 +8,6 @@ mod chaos;
 mod child;
 mod config;
 mod deadlock;
-mod demos;
 mod dump;
 mod ends;
 mod gc;
@@ -23,6 +22,7 @@ mod quota;
 mod report;
 mod reported;
 mod starve;
+mod stranger;
 mod thread;
 mod timers;
 #[path = "../../../topology/tests/it/tree.rs"]

@@ -1,5 +1,4 @@
 //! The facade's locks, groups and contexts: the target of the public interface compiles and does
-//! what it says, and the examples show what they say.
+//! what it says.
 
 mod api;
-mod demos;

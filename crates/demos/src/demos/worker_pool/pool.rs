@@ -1,12 +1,8 @@
-//! A worker pool that knows its limits.
+//! The pool: workers take jobs from a queue, a semaphore bounds what computes, a monitor tells.
 //!
-//! Twice as many workers as processors take jobs from a queue; those that compute need a permit of
-//! a semaphore, of which there are as many as processors, so that some workers are always left for
-//! jobs that wait. Submitting gives up after a second, and after a shutdown. A shutdown lets the
-//! queue run empty; when that takes too long it cancels. Either way the monitor ends too, and the
-//! results are closed only when nobody can send any more.
-//!
-//! `cargo run --release --example worker_pool`
+//! Submitting gives up when there is no room for too long, and after a shutdown. A shutdown lets
+//! the queue run empty; when that takes too long it cancels. Either way the monitor ends too, and
+//! the results are closed only when nobody can send any more.
 
 use gosched::channel::{Receiver, Sender, bounded, tick};
 use gosched::context::{self, Cancel, Context};
@@ -18,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Where lines go.
-pub(crate) type Log = Arc<dyn Fn(String) + Send + Sync>;
+pub(super) type Log = Arc<dyn Fn(String) + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Stats {
@@ -36,22 +32,23 @@ impl fmt::Display for Stats {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Job {
-    pub(crate) id: usize,
-    pub(crate) cpu_bound: bool,
-    pub(crate) work_units: u64,
+pub(super) struct Job {
+    pub(super) id: usize,
+    pub(super) cpu_bound: bool,
+    /// A million rounds each if it computes, else milliseconds.
+    pub(super) work_units: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct Done {
-    pub(crate) job: usize,
-    pub(crate) value: i64,
-    pub(crate) elapsed: Duration,
+pub(super) struct Done {
+    pub(super) job: usize,
+    pub(super) value: i64,
+    pub(super) elapsed: Duration,
 }
 
 /// A job was not taken.
 #[derive(Debug, PartialEq)]
-pub(crate) enum SubmitError {
+pub(super) enum SubmitError {
     /// The pool is, or was, shut down.
     Closed,
     /// There was no room in the queue for too long.
@@ -69,6 +66,24 @@ impl fmt::Display for SubmitError {
 
 impl Error for SubmitError {}
 
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// A job's wait for room in the queue.
+    pub(super) submit: Duration,
+    /// The rest of the jobs after a shutdown.
+    pub(super) shutdown: Duration,
+    /// Between two lines of the monitor.
+    pub(super) monitor: Duration,
+}
+
+/// What becomes of the monitor when all work has ended in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Monitor {
+    Ends,
+    Forgotten,
+}
+
 /// What the workers share.
 struct Shared {
     ctx: Context,
@@ -78,20 +93,21 @@ struct Shared {
     log: Log,
 }
 
-pub(crate) struct WorkerPool {
+pub(super) struct WorkerPool {
     shared: Arc<Shared>,
-    /// How long a job waits for room in the queue.
-    patience: Duration,
+    patience: Patience,
     cancel: Cancel,
     workers: usize,
     running: WaitGroup,
     monitor: WaitGroup,
+    /// Disconnects when the monitor has spoken.
+    spoken: (Sender<()>, Receiver<()>),
     jobs: (Sender<Job>, Receiver<Job>),
     results: (Sender<Done>, Receiver<Done>),
 }
 
 impl WorkerPool {
-    pub(crate) fn new(workers: usize, patience: Duration, log: Log) -> WorkerPool {
+    pub(super) fn new(workers: usize, patience: Patience, log: Log) -> WorkerPool {
         let (ctx, cancel) = context::with_cancel(&context::background());
         let cpu = Semaphore::new(runtime::gomaxprocs(0));
         WorkerPool {
@@ -101,17 +117,17 @@ impl WorkerPool {
             workers,
             running: WaitGroup::new(),
             monitor: WaitGroup::new(),
+            spoken: bounded(0),
             jobs: bounded(workers * 2),
             results: bounded(workers * 2),
         }
     }
 
-    pub(crate) fn start(&self) {
+    pub(super) fn start(&self) {
         let (procs, cpus) = (runtime::gomaxprocs(0), runtime::num_cpu());
         let workers = self.workers;
-        (self.shared.log)(format!(
-            "Starting pool: workers={workers} GOMAXPROCS={procs} NumCPU={cpus}"
-        ));
+        let line = format!("Starting pool: workers={workers} GOMAXPROCS={procs} NumCPU={cpus}");
+        (self.shared.log)(line);
         for id in 0..workers {
             let (shared, jobs) = (self.shared.clone(), self.jobs.1.clone());
             let results = self.results.0.clone();
@@ -121,38 +137,50 @@ impl WorkerPool {
                 shared.stats.goroutines.fetch_sub(1, Relaxed);
             });
         }
-        let shared = self.shared.clone();
-        self.monitor.go(move || shared.monitor());
+        let (shared, spoken) = (self.shared.clone(), self.spoken.0.clone());
+        let period = self.patience.monitor;
+        self.monitor.go(move || shared.monitor(period, &spoken));
     }
 
     /// Gives up when there is no room for too long.
-    pub(crate) fn submit(&self, job: Job) -> Result<(), SubmitError> {
+    pub(super) fn submit(&self, job: Job) -> Result<(), SubmitError> {
         select! {
             send(self.jobs.0, job) -> sent => sent.map_err(|_| SubmitError::Closed),
             recv(self.shared.ctx.done()) -> _ => Err(SubmitError::Closed),
-            default(self.patience) => Err(SubmitError::Full),
+            default(self.patience.submit) => Err(SubmitError::Full),
         }
     }
 
-    pub(crate) fn results(&self) -> Receiver<Done> {
+    pub(super) fn results(&self) -> Receiver<Done> {
         self.results.1.clone()
     }
 
-    pub(crate) fn shutdown(&self, timeout: Duration) {
+    /// Returns when the monitor has said a line.
+    pub(super) fn wait_for_monitor(&self) {
+        // It closes the channel and sends nothing.
+        let _ = self.spoken.1.recv();
+    }
+
+    /// Whether all work ended in time.
+    pub(super) fn shutdown(&self, monitor: Monitor) -> bool {
         let log = &self.shared.log;
         log("Shutting down worker pool...".into());
         // Those who submit now get an error.
         self.jobs.0.close();
-        if self.running.wait_timeout(timeout).is_ok() {
+        let in_time = self.running.wait_timeout(self.patience.shutdown).is_ok();
+        if in_time {
             log("All workers finished".into());
         } else {
             log("Shutdown timeout, cancelling...".into());
         }
-        // Ends the monitor, and workers that are late: no sender is left when the results close.
-        self.cancel.cancel();
-        self.running.wait();
-        self.monitor.wait();
+        if monitor == Monitor::Ends {
+            // And workers that are late: no sender is left when the results close.
+            self.cancel.cancel();
+            self.running.wait();
+            self.monitor.wait();
+        }
         self.results.0.close();
+        in_time
     }
 }
 
@@ -189,11 +217,12 @@ impl Shared {
         i64::try_from(job.work_units).ok()
     }
 
-    fn monitor(&self) {
-        let ticker = tick(Duration::from_secs(1));
+    fn monitor(&self, period: Duration, spoken: &Sender<()>) {
+        let ticker = tick(period);
         while ticker.recv_ctx(&self.ctx).is_ok() {
             let all = runtime::num_goroutine();
             (self.log)(format!("Monitor: total_goroutines={all} pool_stats={}", self.stats));
+            spoken.close();
         }
     }
 }
@@ -203,62 +232,5 @@ fn compute(units: u64) -> i64 {
     (0..units as i64 * 1_000_000).fold(0, |sum, i| sum + std::hint::black_box(i * i % 1000))
 }
 
-/// How long things may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// A job's wait for room in the queue.
-    pub(crate) submit: Duration,
-    /// The rest of the jobs after a shutdown.
-    pub(crate) shutdown: Duration,
-}
-
-/// A mixed workload of 20 jobs, half of which compute `cpu_units`. Returns how many results came.
-pub(crate) fn demo(log: &Log, cpu_units: u64, patience: Patience) -> usize {
-    log("=== Scheduler Behavior Demo ===".into());
-    log(format!("GOMAXPROCS: {}", runtime::gomaxprocs(0)));
-    log(format!("NumCPU: {}", runtime::num_cpu()));
-    let initial = runtime::num_goroutine();
-    log(format!("Initial goroutines: {initial}"));
-    let pool = WorkerPool::new(runtime::gomaxprocs(0) * 2, patience.submit, log.clone());
-    pool.start();
-    let collector = gosched::go({
-        let (results, log) = (pool.results(), log.clone());
-        move || {
-            let mut count = 0;
-            for Done { job, value, elapsed } in &results {
-                if count < 5 {
-                    log(format!("Result: job={job} value={value} elapsed={elapsed:?}"));
-                }
-                count += 1;
-            }
-            log(format!("Total results collected: {count}"));
-            count
-        }
-    });
-    for id in 0..20 {
-        let cpu_bound = id % 2 == 0;
-        let work_units = if cpu_bound { cpu_units } else { 10 };
-        if let Err(error) = pool.submit(Job { id, cpu_bound, work_units }) {
-            log(format!("Failed to submit job {id}: {error}"));
-        }
-    }
-    pool.shutdown(patience.shutdown);
-    let count = collector.join().unwrap_or(0);
-    // What is done has been counted down before its goroutine has ended: a moment more.
-    let begun = Instant::now();
-    while runtime::num_goroutine() > initial && begun.elapsed() < patience.shutdown {
-        gosched::thread::sleep(Duration::from_millis(1));
-    }
-    log(format!("Final goroutines: {}", runtime::num_goroutine()));
-    count
-}
-
-#[gosched::main]
-fn main() {
-    let log: Log = Arc::new(|line| println!("{line}"));
-    log("=== Scheduler Configuration ===".into());
-    log(format!("Version: {}", runtime::version()));
-    let patience = Patience { submit: Duration::from_secs(1), shutdown: Duration::from_secs(5) };
-    demo(&log, 10, patience);
-    log("=== Demo Complete ===".into());
-}
+#[cfg(test)]
+mod tests;
