@@ -50,9 +50,10 @@ pub(crate) struct Processor {
     pub(crate) place: Place,
     /// The machine that holds it; null if idle. Written by: the holder. Read by: dumps.
     machine: AtomicPtr<Machine>,
-    /// The holder wakes somebody, which takes longer than thieves leave its next slot alone. Written
-    /// by: the holder. Read by: thieves.
-    is_waking: AtomicBool,
+    /// The holder wakes somebody, which takes longer than thieves leave its next slot alone. In a line
+    /// of its own: thieves look at it while the holder writes all around. Written by: the holder. Read
+    /// by: thieves.
+    is_waking: CachePadded<AtomicBool>,
     /// The machine that gave it up when the world was stopped. Written by: that one, the stopper.
     stopped: AtomicPtr<Machine>,
     pub(crate) timers: Timers,
@@ -98,7 +99,7 @@ impl Processor {
             id,
             place: near::place(id),
             machine: AtomicPtr::new(std::ptr::null_mut()),
-            is_waking: AtomicBool::new(false),
+            is_waking: CachePadded::new(AtomicBool::new(false)),
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
             counters: CachePadded::new(PerProcessor::default()),

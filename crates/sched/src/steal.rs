@@ -205,15 +205,22 @@ fn steal_next(victim: &Processor) -> Option<GRef> {
     victim.ring.steal_next(seen)
 }
 
+/// Spins for the grace time, and on while the victim is in the middle of waking somebody and for the
+/// grace time after it. The victim's line is read once in that time: it writes there, and would wait
+/// for a thief that looks all the time.
 fn wait_for_grace(victim: &Processor) {
     let begin = os::monotonic_ns();
-    let (mut now, mut until) = (begin, begin + NEXT_GRACE_NS);
-    while now < until {
-        std::hint::spin_loop();
-        now = os::monotonic_ns();
-        if victim.is_waking() {
-            until = (now + NEXT_GRACE_NS).min(begin + NEXT_GRACE_MAX_NS);
+    let (mut until, mut was_waking) = (begin, false);
+    loop {
+        until += NEXT_GRACE_NS;
+        while os::monotonic_ns() < until {
+            std::hint::spin_loop();
         }
+        let is_waking = victim.is_waking();
+        if !(is_waking || was_waking) || until >= begin + NEXT_GRACE_MAX_NS {
+            return;
+        }
+        was_waking = is_waking;
     }
 }
 
