@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -30,8 +30,9 @@ const RATE_MAX: u32 = 10_000;
 /// How often samples are collected and threads looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Whether signals are samples.
-static IS_ON: AtomicBool = AtomicBool::new(false);
+/// Odd while signals are samples. Each profile has a number of its own: what a handler that came late
+/// has left for an earlier one is not for the next, when labels that it names may be gone.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// Whose SIGPROF it is when it is none of ours: the address, with the top bit if it takes three arguments.
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
 const TAKES_INFO: usize = 1 << (usize::BITS - 1);
@@ -103,7 +104,8 @@ pub fn start_cpu_profile_at(rate: u32, out: impl Write + Send + 'static) -> io::
     let period = Duration::from_secs(1) / rate;
     profile::begin_sampling();
     // ORDERING: Relaxed; the timers come after it.
-    IS_ON.store(true, Relaxed);
+    let number = NUMBER.fetch_add(1, Relaxed) + 1;
+    debug_assert!(is_odd(number));
     let collected = Arc::new(Mutex::new(None));
     let (stop, stopped) = channel();
     let (said, says) = channel();
@@ -115,7 +117,7 @@ pub fn start_cpu_profile_at(rate: u32, out: impl Write + Send + 'static) -> io::
             let has_begun = begun.is_ok();
             let _ = said.send(begun);
             if has_begun {
-                let all = collect(timers, period, &stopped);
+                let all = collect(timers, number, period, &stopped);
                 *collected.lock().unwrap_or_else(PoisonError::into_inner) = Some(all);
             }
         }
@@ -160,17 +162,26 @@ pub fn stop_cpu_profile() -> io::Result<()> {
 #[must_use]
 pub fn is_cpu_profiled() -> bool {
     // ORDERING: Relaxed; a hint.
-    IS_ON.load(Relaxed)
+    is_odd(NUMBER.load(Relaxed))
+}
+
+fn is_odd(number: usize) -> bool {
+    number % 2 == 1
 }
 
 fn switch_off() {
     // ORDERING: Relaxed; the timers are gone.
-    IS_ON.store(false, Relaxed);
+    NUMBER.fetch_add(1, Relaxed);
     profile::end_sampling();
 }
 
 /// On the collector's thread, until it is told to stop.
-fn collect(mut timers: Timers, period: Duration, stopped: &Receiver<()>) -> Collected {
+fn collect(
+    mut timers: Timers,
+    number: usize,
+    period: Duration,
+    stopped: &Receiver<()>,
+) -> Collected {
     let begun = SystemTime::now();
     let mut collected = Collected { begun, period, stacks: HashMap::new() };
     loop {
@@ -184,7 +195,7 @@ fn collect(mut timers: Timers, period: Duration, stopped: &Receiver<()>) -> Coll
         }
         // What was dropped before is in samples that are complete.
         let garbage = profile::take_garbage();
-        collected.drain();
+        collected.drain(number);
         drop(garbage);
         if is_over {
             return collected;
@@ -193,8 +204,8 @@ fn collect(mut timers: Timers, period: Duration, stopped: &Receiver<()>) -> Coll
 }
 
 impl Collected {
-    fn drain(&mut self) {
-        samples::drain(|sample| {
+    fn drain(&mut self, number: usize) {
+        samples::drain(number, |sample| {
             // SAFETY: drained now, and the garbage that is kept meanwhile was taken before.
             let labels = unsafe { profile::labels_at(sample.whose.labels) };
             let key = (Box::from(sample.frames.pcs()), labels);
@@ -220,7 +231,7 @@ impl Collected {
 }
 
 fn our_word() -> usize {
-    (&raw const IS_ON).addr()
+    (&raw const NUMBER).addr()
 }
 
 /// Makes SIGPROF ours, once for all: one may be on its way when its timer is gone.
@@ -257,12 +268,14 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         return chain(signal, info, context);
     };
     // ORDERING: Relaxed; one that comes late is none.
-    if !IS_ON.load(Relaxed) {
+    let number = NUMBER.load(Relaxed);
+    if !is_odd(number) {
         return;
     }
     // SAFETY: the third argument of the handler that runs.
     let [pc, sp, bp] = unsafe { Interrupted::new(context) }.position();
     samples::put(1 + overruns, |sample| {
+        sample.number = number;
         sample.whose = profile::interrupted();
         gosched_unwind::walk_apart(Registers { pc, sp, bp }, &mut sample.frames);
     });

@@ -1,7 +1,8 @@
 //! Samples on their way from signal handlers to the thread that collects them.
 //!
 //! Places of a fixed number. A handler fills one that is empty, the collector empties it. Whoever has a
-//! place has its lock, which is tried only: nobody waits in a handler, or for one.
+//! place has its lock, which handlers only try. The collector waits for them, a moment each: a sample
+//! that was complete before a drain has to be in it, since what it names may be dropped afterwards.
 
 use gosched_base::Lock;
 use gosched_sched::profile::Interrupted;
@@ -19,6 +20,8 @@ const TRIES: usize = 16;
 pub(crate) struct Sample {
     /// How many periods it stands for; 0: the place is empty.
     pub(crate) periods: u64,
+    /// Of the profile that it was taken for.
+    pub(crate) number: usize,
     pub(crate) whose: Interrupted,
     pub(crate) frames: Frames,
 }
@@ -54,16 +57,15 @@ pub(crate) fn put(periods: u64, fill: impl FnOnce(&mut Sample)) {
     }
 }
 
-/// Calls `f` with each sample, and forgets it. The collector's.
-pub(crate) fn drain(mut f: impl FnMut(&Sample)) {
+/// Calls `f` with each sample of profile `number`, and forgets it with those of earlier ones. The
+/// collector's, whose thread runs no handler of ours.
+pub(crate) fn drain(number: usize, mut f: impl FnMut(&Sample)) {
     for place in PLACES_MADE.get().into_iter().flatten() {
-        // One that is being filled is there the next time.
-        if let Some(mut place) = place.try_lock()
-            && place.periods > 0
-        {
+        let mut place = place.lock();
+        if place.periods > 0 && place.number == number {
             f(&place);
-            place.periods = 0;
         }
+        place.periods = 0;
     }
 }
 

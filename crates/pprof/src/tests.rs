@@ -1,5 +1,5 @@
 use crate::encode::Encoder;
-use crate::{Profile, proto, start_cpu_profile_at, stop_cpu_profile, waits, with_labels};
+use crate::{Profile, proto, samples, start_cpu_profile_at, stop_cpu_profile, waits, with_labels};
 use flate2::read::GzDecoder;
 use gosched_sched::{Config, SpawnOptions, preemptions, spawn};
 use prost::Message;
@@ -274,4 +274,21 @@ fn frames_of_those_that_do_not_wait() {
     STOP.store(true, Relaxed);
     assert!(spinning.into_iter().all(|one| one.join().is_ok()));
     assert!(frozen.expect("a goroutine").join().is_ok());
+}
+
+/// What a handler that came late has left may name labels that are gone.
+#[test]
+fn a_sample_that_came_too_late_is_not_for_the_next_profile() {
+    /// Numbers that no profile has.
+    const EARLIER: usize = usize::MAX - 2;
+    const LATER: usize = usize::MAX;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    samples::prepare();
+    samples::put(3, |sample| sample.number = EARLIER);
+    samples::drain(LATER, |_| panic!("it is not for this one"));
+    samples::put(5, |sample| sample.number = LATER);
+    let mut seen = 0;
+    samples::drain(LATER, |sample| seen += sample.periods);
+    assert_eq!(seen, 5);
+    samples::drain(EARLIER, |_| panic!("it was forgotten"));
 }
