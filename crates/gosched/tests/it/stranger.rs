@@ -132,7 +132,9 @@ fn a_deadlock_says_who_waits_for_what_and_what_to_look_for() {
     program("deadlock").run().expect_code(2).expect_err_parts(&[
         "fatal error: all goroutines are asleep - deadlock!",
         "goroutine 1 \"main\" [join]:\n",
-        " [chan send]:\ncreated by src/bin/deadlock.rs:5:",
+        " [chan send]:\n",
+        "\ndeadlock::main::main::{{closure}}(...)\n",
+        "\ncreated by src/bin/deadlock.rs:5:",
         "look for an end of a channel that is still held",
     ]);
 }
