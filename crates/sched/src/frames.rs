@@ -141,11 +141,41 @@ pub(crate) fn symbols_at(pc: usize) -> Symbols {
 fn text(pc: usize) -> Box<str> {
     let symbols = symbols_at(pc);
     let mut text = String::new();
-    for Symbol { function, file, line, offset } in symbols.iter().filter(|s| !is_runtime(s)) {
+    for Symbol { function, file, line, offset } in shown(symbols.iter()) {
         let file = if file.is_empty() { "?" } else { file };
         let _ = writeln!(text, "{function}(...)\n\t{file}:{line} +{offset:#x}");
     }
     text.into()
+}
+
+/// Those of the functions at an address, each inlined into the next, that belong to the program: neither
+/// the runtime's, nor those of the standard library that the runtime calls.
+fn shown<'a>(functions: impl Iterator<Item = &'a Symbol>) -> Vec<&'a Symbol> {
+    let functions: Vec<_> = functions.collect();
+    let mut is_for_runtime = false;
+    let mut shown: Vec<_> = functions
+        .into_iter()
+        .rev()
+        .filter(|function| {
+            let is_std = is_of_std(function);
+            if !is_std {
+                is_for_runtime = is_ours(function);
+            }
+            !(is_runtime(function) || is_std && is_for_runtime)
+        })
+        .collect();
+    shown.reverse();
+    shown
+}
+
+fn is_of_std(symbol: &Symbol) -> bool {
+    let name = symbol.function.trim_start_matches(['<', '&']);
+    ["core::", "std::", "alloc::"].iter().any(|path| name.starts_with(path))
+}
+
+/// Whether a function is of a crate that only the runtime calls.
+fn is_ours(symbol: &Symbol) -> bool {
+    is_runtime(symbol) && symbol.function.trim_start_matches(['<', '&']).starts_with("gosched_")
 }
 
 /// Whether a function is one of those that every goroutine has at its beginning, or that every wait

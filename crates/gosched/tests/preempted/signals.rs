@@ -175,10 +175,13 @@ fn installed(signal: i32) -> libc::sigaction {
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
+// One that may be inlined has an address in each unit of code.
+#[inline(never)]
 extern "C" fn count(_: i32) {
     CALLS.fetch_add(1, SeqCst);
 }
 
+#[inline(never)]
 extern "C" fn count_tens(_: i32) {
     CALLS.fetch_add(10, SeqCst);
 }

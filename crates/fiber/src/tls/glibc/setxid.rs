@@ -46,6 +46,8 @@ pub(super) fn wrap() -> bool {
     unsafe { os::syscall(libc::SYS_rt_sigaction, set) }.is_ok()
 }
 
+// Its address is compared: one that may be inlined has one in each unit of code.
+#[inline(never)]
 extern "C" fn wrapper(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     // ORDERING: Relaxed; see `wrap`.
     let inner = INNER.load(Ordering::Relaxed);
