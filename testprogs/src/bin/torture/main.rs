@@ -5,7 +5,8 @@
 //! and the kernel. Every value is checked, and a wrong one ends the process at once.
 //!
 //! A run that did not see what it is for fails as well: see `witness`. `GOSCHED` and `GOMAXPROCS`
-//! choose the mode; with `tls=shared`, what needs own thread-locals is left out.
+//! choose the mode; with `tls=shared`, what needs own thread-locals is left out. `TORTURE_PROFILE=100`
+//! has a CPU profile made all the while, of so many samples in a second of CPU time.
 
 mod acts;
 mod pulse;
@@ -26,8 +27,9 @@ mod unwind;
 
 use gosched::{go, runtime};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use std::{env, panic};
+use std::{env, io, panic};
 use testprogs::random::Random;
 
 /// Goroutines that act until the end.
@@ -57,6 +59,7 @@ fn main() {
     lines.say(&format!("seed={seed}"));
     end_at_the_first_wrong_value(seed);
     handler::install();
+    let profile = start_profile();
     let time = Duration::from_secs(seconds);
     std::thread::spawn(move || give_up_after(time + EXTRA_MAX + PATIENCE));
     let (before, begun) = (witness::Seen::now(), Instant::now());
@@ -76,10 +79,34 @@ fn main() {
     actors.into_iter().for_each(|actor| actor.join().expect("a wrong value ends the process"));
     memory::check_all();
     locks::check_all();
+    if let Some(profile) = profile {
+        gosched::pprof::stop_cpu_profile().expect("memory takes all");
+        let bytes = profile.lock().expect("its writer does not panic").len();
+        lines.say(&format!("profile={bytes}"));
+        assert!(bytes > 1_000, "a profile of {bytes} bytes");
+    }
     let printed = lines.finish();
     acts::DONE.iter().for_each(|(name, count)| lines.say(&format!("{name}={}", count.get())));
     lines.say(&format!("lines={printed}"));
     std::process::exit(seen.judge(&lines));
+}
+
+/// The profile's file, if one is asked for.
+fn start_profile() -> Option<Arc<Mutex<Vec<u8>>>> {
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+    impl io::Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panics with it").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let rate = env::var("TORTURE_PROFILE").ok()?.parse().expect("samples in a second");
+    let file = Arc::new(Mutex::new(Vec::new()));
+    gosched::pprof::start_cpu_profile_at(rate, Memory(file.clone())).expect("it is the first");
+    Some(file)
 }
 
 /// Adds the limit to the operator's settings, unless they have one, where calls that block can be
