@@ -59,6 +59,7 @@ pub use condvar::{Condvar, WaitCtxResult, WaitTimeoutResult};
 pub use mutex::{LockCtxError, Mutex, MutexGuard};
 pub use once::{Once, OnceState};
 #[doc(hidden)]
+#[cfg(not(loom))]
 pub use profile::{WaitEvent, WaitSide, set_wait_hook};
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use semaphore::{AcquireError, Permit, Semaphore};

@@ -100,7 +100,7 @@ impl<V> DerefMut for LockGuard<'_, V> {
 /// As the scheduler's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as the scheduler's")]
-pub enum WaitReason {
+pub(crate) enum WaitReason {
     SemAcquire,
     CondWait,
     MutexLock,
