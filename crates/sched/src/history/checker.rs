@@ -18,7 +18,7 @@
 //!   is awake to take it.
 //! * P6. Whoever makes a goroutine runnable, or moves runnable ones where others could not see them,
 //!   considers to wake a machine before it leaves the runtime, unless somebody has taken that
-//!   goroutine already. With one processor there is nobody to wake. (P5 says that it works; this one, that
+//!   goroutine already, or may just have stolen it. With one processor there is nobody to wake. (P5 says that it works; this one, that
 //!   no place relies on luck.)
 //! * P7. At the end nothing is left: every goroutine has ended.
 
@@ -261,8 +261,12 @@ impl Checker {
         if r.actor & OUTSIDE != 0 || self.procs == 1 {
             return Ok(());
         }
+        // A thief notes what it has taken a moment after it has taken it, and may lose its CPU in
+        // between.
+        let may_be_stolen = self.machines.values().any(Machine::is_stealing);
         let machine = self.machine(r.actor);
         match r.kind {
+            Kind::Left if may_be_stolen && !machine.has_moved => machine.published.clear(),
             Kind::Created | Kind::Ready | Kind::Yielded => machine.published.push(r.g),
             Kind::Run | Kind::Tried => {
                 // Whoever has it, it is taken care of.

@@ -167,6 +167,11 @@ impl Source {
 }
 
 impl Machine {
+    /// Whether it is looking for something to steal, as far as is noted.
+    pub(super) fn is_stealing(&self) -> bool {
+        matches!(self.search, Search::Under { next: Source::Steal, .. })
+    }
+
     /// P4: a search begins, after the one before it has ended.
     pub(super) fn begin_search(&mut self, is_fairness: bool) -> Result<(), Fault> {
         if matches!(self.search, Search::Under { .. } | Search::Found { .. }) {
