@@ -18,8 +18,8 @@
 //!   is awake to take it.
 //! * P6. Whoever makes a goroutine runnable, or moves runnable ones where others could not see them,
 //!   considers to wake a machine before it leaves the runtime, unless somebody has taken that
-//!   goroutine already, or may just have stolen it. With one processor there is nobody to wake. (P5 says that it works; this one, that
-//!   no place relies on luck.)
+//!   goroutine already, or may just have stolen it. With one processor there is nobody to wake. (P5
+//!   says that it works; this one, that no place relies on luck.)
 //! * P7. At the end nothing is left: every goroutine has ended.
 
 mod places;
