@@ -2,25 +2,16 @@
 
 use crate::args::CompareArgs;
 use crate::bar::Bar;
+use crate::outcome::{Failed, ended, json, own_program, print};
 use gosched_lab::compare::{Case, Comparison, Step, measure, run as compare};
-use std::io::{self, Write};
 use std::process::{Command, ExitCode};
-
-/// A sentence for the user about what went wrong.
-type Failed = String;
 
 pub(crate) fn run(args: &CompareArgs) -> ExitCode {
     let result = match &args.case {
         Some(case) => of_case(case.clone()),
         None => all(args),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched compare: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("compare", result)
 }
 
 /// The process of one case.
@@ -29,8 +20,7 @@ fn of_case(case: Case) -> Result<(), Failed> {
 }
 
 fn all(args: &CompareArgs) -> Result<(), Failed> {
-    let program =
-        std::env::current_exe().map_err(|error| format!("can't find the own program: {error}"))?;
+    let program = own_program()?;
     let of_case = |case: &str| {
         let mut command = Command::new(&program);
         command.args(["compare", "--case", case]);
@@ -67,15 +57,4 @@ fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), Failed> {
     })?;
     eprintln!("\nreport: {}", args.out.join("compare.html").display());
     Ok(())
-}
-
-fn json(value: &impl serde::Serialize) -> Result<String, Failed> {
-    let text = serde_json::to_string(value).map_err(|error| format!("no JSON: {error}"))?;
-    Ok(text + "\n")
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| format!("can't print: {error}"))
 }

@@ -1,38 +1,30 @@
 //! `gosched demo`.
 
 use crate::args::DemoArgs;
-use gosched_demos::{Asked, Demo, Say, Setup, Story};
+use crate::outcome::{self, Failed, ended, own_program, print};
+use gosched_demos::{Asked, Demo, Say, Setup};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 
-/// A sentence for the user about what went wrong.
-type Failed = String;
-
 pub(crate) fn run(args: &DemoArgs) -> ExitCode {
     let result = if args.list { list(args.json) } else { named(args) };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched demo: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("demo", result)
 }
 
 fn list(as_json: bool) -> Result<(), Failed> {
     let demos = gosched_demos::all();
     if as_json {
         let demos: Vec<_> = demos.iter().map(|demo| described(demo)).collect();
-        return print(&format!("{}\n", Value::from(demos)));
+        return print(format!("{}\n", Value::from(demos)));
     }
     let line = |demo: &&Demo| {
         let name = format!("{}{}", demo.name, if demo.wants_folder { " DIR" } else { "" });
         let (what, usual) = (demo.size.what, demo.size.usual);
         format!("{name:<14} {}\n{:<14} --size: {what}, {usual} unless said\n", demo.about, "")
     };
-    print(&demos.iter().map(line).collect::<String>())
+    print(demos.iter().map(line).collect::<String>())
 }
 
 fn described(demo: &Demo) -> Value {
@@ -60,15 +52,14 @@ fn named(args: &DemoArgs) -> Result<(), Failed> {
             .map_err(|error| format!("can't read {}: {error}", folder.display()))?;
     }
     if !args.json {
-        print(&format!(
+        print(format!(
             "{}: {}\n\n{}\n",
             demo.name,
             demo.about,
             gosched_demos::paragraph(demo.question)
         ))?;
     }
-    let program =
-        std::env::current_exe().map_err(|error| format!("can't find the own program: {error}"))?;
+    let program = own_program()?;
     let command = |case: &str| {
         let mut command = Command::new(&program);
         command.args(["demo", demo.name]).args(&args.folder);
@@ -79,23 +70,12 @@ fn named(args: &DemoArgs) -> Result<(), Failed> {
         command
     };
     let story = gosched_demos::run(demo, &Asked { setup, command: &command })?;
-    let text = if args.json { as_json(&story)? } else { gosched_demos::story(demo, &story) };
+    let text = if args.json { outcome::json(&story)? } else { gosched_demos::story(demo, &story) };
     print(&text)
-}
-
-fn as_json(story: &Story) -> Result<String, Failed> {
-    let text = serde_json::to_string(story).map_err(|error| format!("no JSON: {error}"))?;
-    Ok(text + "\n")
 }
 
 /// A line while a case runs. Nobody may be there to read it, and that is no reason to fail.
 fn show(line: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| format!("can't print: {error}"))
 }

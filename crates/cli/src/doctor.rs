@@ -1,22 +1,15 @@
 //! `gosched doctor`.
 
 use crate::args::DoctorArgs;
+use crate::outcome::{ended, print};
 use gosched::doctor::{Report, examine};
 use serde_json::{Value, json};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &DoctorArgs) -> ExitCode {
     let report = examine();
     let text = if args.json { format!("{}\n", as_json(&report)) } else { as_text(&report) };
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("gosched doctor: can't print: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("doctor", print(text))
 }
 
 fn as_text(report: &Report) -> String {

@@ -2,28 +2,18 @@
 
 use crate::args::LabArgs;
 use crate::bar::Bar;
+use crate::outcome::{Failed, ended, json, own_program, print};
 use gosched_lab::{Cell, Document, End, Progress};
-use serde::Serialize;
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode};
-
-/// A sentence for the user about what went wrong.
-type Failed = String;
 
 pub(crate) fn run(args: &LabArgs) -> ExitCode {
     let result = match &args.cell {
         Some(cell) => measure(cell.clone()),
         None => experiment(args),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched lab: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("lab", result)
 }
 
 /// The process of one cell.
@@ -34,8 +24,7 @@ fn measure(cell: Cell) -> Result<(), Failed> {
 fn experiment(args: &LabArgs) -> Result<(), Failed> {
     let cpus = gosched_lab::cpus();
     let mut plan = args.plan(cpus);
-    let program =
-        std::env::current_exe().map_err(|error| format!("can't find the own program: {error}"))?;
+    let program = own_program()?;
     eprintln!("about {} s when nothing else runs here", plan.estimate(cpus).as_secs() + 1);
     // Without a folder there are no traces; `write` says why.
     plan.trace &= fs::create_dir_all(&args.out).is_ok();
@@ -79,15 +68,4 @@ fn write(document: &Document, folder: &Path) -> Result<(), Failed> {
     })?;
     eprintln!("\nreport: {}", folder.join("NOTES.md").display());
     Ok(())
-}
-
-fn json(value: &impl Serialize) -> Result<String, Failed> {
-    let text = serde_json::to_string(value).map_err(|error| format!("no JSON: {error}"))?;
-    Ok(text + "\n")
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| format!("can't print: {error}"))
 }

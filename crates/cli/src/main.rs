@@ -10,6 +10,7 @@ mod compare;
 mod demo;
 mod doctor;
 mod lab;
+mod outcome;
 mod pages;
 mod serve;
 mod top;

@@ -1,9 +1,9 @@
 //! `gosched completions` and `gosched man`: generated from the command line itself.
 
 use crate::args::{Args, CompletionsArgs, ManArgs};
+use crate::outcome::{Failed, ended, print};
 use clap::CommandFactory;
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,38 +15,23 @@ pub(crate) fn completions(args: &CompletionsArgs) -> ExitCode {
 
 pub(crate) fn man(args: &ManArgs) -> ExitCode {
     let result = match &args.out {
-        None => page(Args::command()).and_then(|text| print(&text)),
+        None => page(Args::command()).and_then(print),
         Some(folder) => write_all(folder),
     };
     ended("man", result)
 }
 
-fn ended(command: &str, result: io::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("gosched {command}: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn page(command: clap::Command) -> io::Result<Vec<u8>> {
+fn page(command: clap::Command) -> Result<Vec<u8>, Failed> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text)?;
-    Ok(text)
+    let written = clap_mangen::Man::new(command).render(&mut text);
+    written.map_err(|error| error.to_string()).map(|()| text)
 }
 
 /// A page for the command and one for each that is below it.
-fn write_all(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+fn write_all(folder: &Path) -> Result<(), Failed> {
     let mut gosched = Args::command().disable_help_subcommand(true);
     gosched.build();
-    clap_mangen::generate_to(gosched, folder)
-}
-
-fn print(text: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)?;
-    out.flush()
+    let written =
+        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(gosched, folder));
+    written.map_err(|error| error.to_string())
 }

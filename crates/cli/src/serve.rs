@@ -5,6 +5,7 @@ mod app;
 mod stats;
 
 use crate::args::ServeArgs;
+use crate::outcome::{Failed, ended};
 use app::App;
 use gosched::net::TcpListener;
 use gosched::signal::{self, Signal};
@@ -17,16 +18,10 @@ use std::time::Duration;
 const ENDING: [Signal; 2] = [Signal::INTERRUPT, Signal::TERMINATE];
 
 pub(crate) fn run(args: ServeArgs) -> ExitCode {
-    match gosched::run(move || serve(&args)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched serve: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("serve", gosched::run(move || serve(&args)))
 }
 
-fn serve(args: &ServeArgs) -> Result<(), String> {
+fn serve(args: &ServeArgs) -> Result<(), Failed> {
     let listener = TcpListener::bind(&args.addr)
         .map_err(|error| format!("can't listen at {}: {error}", args.addr))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;

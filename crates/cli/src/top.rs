@@ -7,10 +7,11 @@ mod screen;
 mod table;
 
 use crate::args::TopArgs;
+use crate::outcome::{Failed, ended, print};
 use gosched_http::client;
 use look::Look;
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,30 +19,22 @@ use std::time::Duration;
 pub(crate) const ADDRESS: &str = "127.0.0.1:6060";
 
 pub(crate) fn run(args: &TopArgs) -> ExitCode {
-    match gosched::run({
-        let args = args.clone();
-        move || watch(&args)
-    }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched top: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    let args = args.clone();
+    ended("top", gosched::run(move || watch(&args)))
 }
 
-fn watch(args: &TopArgs) -> Result<(), String> {
+fn watch(args: &TopArgs) -> Result<(), Failed> {
     let pause = Duration::from_millis(args.interval);
     let mut screen = screen::Screen::new(!args.once && !args.json);
     let mut before = fetch(&args.addr)?;
     if args.json && args.once {
-        return print(&format!("{before}\n"));
+        return print(format!("{before}\n"));
     }
     loop {
         gosched::time::sleep(pause);
         let now = fetch(&args.addr)?;
         if args.json {
-            print(&format!("{now}\n"))?;
+            print(format!("{now}\n"))?;
         } else {
             let (from, to) = (Look::new(&before)?, Look::new(&now)?);
             let text = table::text(&args.addr, &from, &to);
@@ -54,7 +47,7 @@ fn watch(args: &TopArgs) -> Result<(), String> {
     }
 }
 
-fn fetch(addr: &str) -> Result<Value, String> {
+fn fetch(addr: &str) -> Result<Value, Failed> {
     let url = format!("http://{addr}/debug/sched.json");
     let answer = client::get(&url).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => format!(
@@ -68,10 +61,4 @@ fn fetch(addr: &str) -> Result<Value, String> {
         return Err(format!("{} (it answers {})", not_ours(), answer.status));
     }
     serde_json::from_slice(&answer.body).map_err(|_| not_ours())
-}
-
-fn print(text: &str) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    printed.map_err(|error| format!("can't print: {error}"))
 }

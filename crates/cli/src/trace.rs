@@ -4,14 +4,12 @@ mod chrome;
 mod summary;
 
 use crate::args::{TraceAct, TraceArgs, TraceFile, TraceReport};
+use crate::outcome::{Failed, ended, print};
 use gosched_trace_format::{Timeline, Verified, Watch, verify};
 use serde_json::json;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::process::ExitCode;
-
-/// A sentence for the user about what went wrong.
-type Failed = String;
 
 pub(crate) fn run(args: &TraceArgs) -> ExitCode {
     let result = match &args.act {
@@ -19,13 +17,7 @@ pub(crate) fn run(args: &TraceArgs) -> ExitCode {
         TraceAct::Summary(report) => summary(report),
         TraceAct::Chrome(file) => chrome(file),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("gosched trace: {reason}");
-            ExitCode::FAILURE
-        }
-    }
+    ended("trace", result)
 }
 
 fn read(file: &TraceFile) -> Result<Vec<u8>, Failed> {
@@ -37,8 +29,8 @@ fn summary(report: &TraceReport) -> Result<(), Failed> {
     let mut summary = summary::Summary::default();
     let verified = follow(&report.file, &mut summary)?;
     match report.json {
-        true => print(&format!("{}\n", summary.json(&verified))),
-        false => print(&summary.text(&verified)),
+        true => print(format!("{}\n", summary.json(&verified))),
+        false => print(summary.text(&verified)),
     }
 }
 
@@ -52,9 +44,9 @@ fn check(report: &TraceReport) -> Result<(), Failed> {
             "ns": verified.nanoseconds,
             "most_running": verified.most_running,
         });
-        return print(&format!("{json}\n"));
+        return print(format!("{json}\n"));
     }
-    print(&format!(
+    print(format!(
         "right: {} generations, {events} events in {:.3} s, at most {} processors ran at once\n",
         verified.generations,
         verified.nanoseconds as f64 / 1e9,
@@ -77,10 +69,4 @@ fn chrome(file: &TraceFile) -> Result<(), Failed> {
     let followed = follow(file, &mut out);
     let written = out.end().map_err(|error| format!("can't print: {error}"));
     followed.and(written)
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| format!("can't print: {error}"))
 }
