@@ -107,7 +107,7 @@ impl Helper {
     }
 
     /// Discarded fibers are destroyed, or where libc does not let go of them, cleaned.
-    fn reclaim_discarded(&mut self) {
+    pub(super) fn reclaim_discarded(&mut self) {
         let mut discarded = DISCARDED.lock().pop_many(usize::MAX);
         if tls::kind() != Kind::DeadThread {
             return self.destroy(discarded);

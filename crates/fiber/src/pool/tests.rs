@@ -2,8 +2,8 @@
 
 use super::helper::Helper;
 use super::{
-    DISCARDED, HOOK, IDLE, IDLE_MAX, Refill, discard, give, hurry, request, set_refill_hook, take,
-    withdraw,
+    DISCARDED, HOOK, IDLE, IDLE_MAX, IS_PACED, Refill, claim, discard, give, hurry, request,
+    set_refill_hook, take, withdraw,
 };
 use crate::fiber::Fiber;
 use crate::stack::Class;
@@ -15,9 +15,25 @@ use std::time::Duration;
 /// The pool is the process's: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits for the pool, and leaves nothing in it of what other tests put there: no two runs have the
+/// same order.
 fn turn() -> std::sync::MutexGuard<'static, ()> {
     tls::init(None, None);
-    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    HOOK.store(std::ptr::null_mut(), SeqCst);
+    IS_PACED.store(false, SeqCst);
+    for class in Class::all() {
+        claim(class, usize::MAX);
+        while let Some(fiber) = take(class) {
+            // SAFETY: nothing runs on it.
+            unsafe { discard(fiber) };
+        }
+        let mut idle = IDLE[class.index()].lock();
+        (idle.take_low(), idle.take_lowest());
+    }
+    let mut helper = Helper::new(make);
+    helper.reclaim_discarded();
+    turn
 }
 
 fn make(class: Class) -> Option<Fiber> {
@@ -77,7 +93,6 @@ fn a_fiber_that_is_given_back_serves_who_waits() {
     };
     set_refill_hook(&COUNTING);
     let mut helper = Helper::new(|_| None);
-    while take(Class::MIB_1).is_some() {}
     request(Class::MIB_1);
     assert!(helper.round().is_some(), "it looks again");
     // SAFETY: nothing ever ran on it.
@@ -148,7 +163,6 @@ fn busy_requesters_are_served_at_a_pace() {
     let _turn = turn();
     set_refill_hook(&TAKING);
     let mut helper = Helper::new(make);
-    while take(Class::MIB_8).is_some() {}
     for _ in 0..200 {
         request(Class::MIB_8);
     }
@@ -185,5 +199,4 @@ fn a_request_can_be_withdrawn() {
     Helper::new(make).round();
     assert_eq!(idle(Class::MIB_8), before + 1);
     assert!(!withdraw(Class::MIB_8), "it was served");
-    while take(Class::MIB_8).is_some() {}
 }
