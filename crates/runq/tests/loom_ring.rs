@@ -318,3 +318,24 @@ fn drain_against_steal() {
     });
     assert_eq!(stolen.into_iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
 }
+
+/// Catches: `Owner::split_off` that moves the head by a plain store (doubled), or fills the slots
+/// again before it was moved (a thief runs one twice).
+#[test]
+fn split_off_against_steal() {
+    let outcomes = explore(|| {
+        let ring = ring(u32::MAX);
+        push_all(ring, 0..SLOTS);
+        let thief = thread::spawn(move || [steal(ring), steal(ring)].concat());
+
+        // SAFETY: this thread is the owner throughout.
+        let taken = run_all(unsafe { ring.owner() }.split_off(1));
+        let stolen = thief.join().unwrap();
+        let outcome = (taken.len(), stolen.len());
+        assert_all_once(SLOTS, [taken, stolen, drain(ring)]);
+        outcome
+    });
+    // Nobody came, before, and after.
+    let expected = [(3, 0), (0, 3), (1, 2), (3, 1)];
+    assert!(expected.iter().all(|outcome| outcomes.contains(outcome)), "{outcomes:?}");
+}

@@ -119,6 +119,7 @@ fn take_urgent(p: &'static Processor) -> Option<GRef> {
     }
     for g in batch {
         if may_jump {
+            jumps::make_room(p, 1);
             park::push_front(p, g);
         } else {
             park::push_back(p, g);

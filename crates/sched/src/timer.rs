@@ -20,20 +20,19 @@ pub use deadline::{sleep, sleep_until};
 use crate::goroutine::GRef;
 use crate::plant::Wake;
 use crate::processor::Processor;
-use crate::scheduler::SCHEDULER;
 use crate::switch::FAIRNESS_ROUNDS;
 use crate::{idle, jumps, monitor, park};
 use alarm::Starts;
 use deadline::Record;
 use gosched_base::{Lock, os};
-use gosched_runq::{HALF, List, SLOTS};
+use gosched_runq::List;
 use heap::{Heap, Kind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// So many goroutines become runnable at a time; the others stay in the heap until the next look,
 /// which comes after as many rounds. All at once they would overflow the ring, and those beyond it
 /// would wait behind everybody in the global queue, although they are late already.
-const AT_ONCE: usize = FAIRNESS_ROUNDS as usize;
+pub(crate) const AT_ONCE: usize = FAIRNESS_ROUNDS as usize;
 
 /// One processor's timers.
 pub(crate) struct Timers {
@@ -78,23 +77,23 @@ impl Timers {
         if next > now {
             return false;
         }
-        let mut due = self.take_due(now, AT_ONCE, Some(p));
+        // Those of the last look are still there: this one came early.
+        let max = AT_ONCE.saturating_sub(jumps::ahead(p));
+        // If others were passed too often they go first: what is due stays until the next look.
+        if max == 0 || !jumps::may_jump(p) {
+            return false;
+        }
+        let mut due = self.take_due(now, max, Some(p));
         let runnable = due.len() + p.ring.len();
         // To the ring's head, the earliest first: they have waited long enough.
-        if jumps::may_jump(p) {
-            let mut latest_first = List::new();
-            while let Some(g) = due.pop_front() {
-                latest_first.push_front(g);
-            }
-            make_room(p, latest_first.len());
-            while let Some(g) = latest_first.pop_front() {
-                p.counters.timers.add();
-                park::push_front(p, g);
-            }
-        }
+        let mut latest_first = List::new();
         while let Some(g) = due.pop_front() {
+            latest_first.push_front(g);
+        }
+        jumps::make_room(p, latest_first.len());
+        while let Some(g) = latest_first.pop_front() {
             p.counters.timers.add();
-            park::push_back(p, g);
+            park::push_front(p, g);
         }
         monitor::note_timers_run();
         // This machine takes one of them; the others are for whoever is idle.
@@ -147,21 +146,4 @@ impl Timers {
         // ORDERING: Relaxed; see `len`.
         self.count.store(heap.len(), Relaxed);
     }
-}
-
-/// Makes room for `count` goroutines in the ring of `p`, which the caller holds: half of a ring that
-/// is too full goes to the global queue, as when it overflows.
-fn make_room(p: &'static Processor, count: usize) {
-    if p.ring.len() + count <= SLOTS {
-        return;
-    }
-    // SAFETY: the caller holds `p`, inside the runtime.
-    let mut queue = unsafe { p.queue() };
-    let mut moved = List::new();
-    while moved.len() < HALF
-        && let Some(g) = queue.pop_front()
-    {
-        moved.push_back(g);
-    }
-    SCHEDULER.global.append(moved.into());
 }

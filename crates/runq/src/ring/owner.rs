@@ -290,6 +290,27 @@ impl<T: Linked> Owner<'_, T> {
         }
     }
 
+    /// Takes all but the first `at` tokens out of the ring, in order. `next` stays.
+    ///
+    /// For a moment the first ones are in no queue either, and thieves find none.
+    #[must_use = "the tokens are in no queue"]
+    pub fn split_off(&mut self, at: usize) -> Batch<T> {
+        loop {
+            let head = self.head();
+            let count = self.filled(head);
+            if count as usize <= at {
+                return Batch::new();
+            }
+            if self.move_head(head, head.advance(count)) {
+                let mut taken = List::new();
+                self.collect(head, count, &mut taken);
+                // There is room: all slots are free, and nobody else fills any.
+                self.push_back_batch(&mut taken.take(at), at);
+                return taken.into();
+            }
+        }
+    }
+
     /// Takes the first half out of the full ring, with `token` at its end; `None` if a thief has
     /// made room.
     #[cold]

@@ -76,6 +76,23 @@ fn overflow_gives_half_and_one() {
 }
 
 #[test]
+fn split_off_keeps_the_first_in_order() {
+    check(|mut owner, _, nodes| {
+        assert!(owner.split_off(0).is_empty());
+        fill(&mut owner, &nodes[..SLOTS]);
+        assert!(owner.push_next(Task(&nodes[SLOTS])).is_none());
+        assert!(owner.split_off(SLOTS).is_empty());
+        assert_eq!(ids(owner.split_off(HALF)), numbers(HALF, SLOTS));
+        assert_eq!(owner.room(), HALF);
+        // What stays can be put before, and after, as ever.
+        let first = owner.pop_front().unwrap();
+        owner.push_front(first).unwrap();
+        assert_eq!(ids(owner.split_off(1)), numbers(1, HALF));
+        assert_eq!(ids(owner.drain()), [SLOTS, 0]);
+    });
+}
+
+#[test]
 fn push_front_goes_before_the_ring_and_behind_next() {
     check(|mut owner, _, nodes| {
         owner.push_front(Task(&nodes[1])).unwrap();

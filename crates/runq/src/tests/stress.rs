@@ -12,7 +12,7 @@ use std::{
 use gosched_base::Rng;
 
 use super::task::{Node, Task, ids, nodes};
-use crate::{Batch, Global, Injector, Overflow, Owner, Popped, Ring};
+use crate::{Batch, Global, HALF, Injector, Overflow, Owner, Popped, Ring};
 
 const WORKERS: usize = 3;
 const TASKS: usize = if cfg!(miri) { 300 } else { 1500 };
@@ -36,6 +36,7 @@ struct Seldom {
     steals_of_next: usize,
     overflows: usize,
     fronts: usize,
+    splits: usize,
 }
 
 impl Seldom {
@@ -45,12 +46,14 @@ impl Seldom {
             steals_of_next: self.steals_of_next + other.steals_of_next,
             overflows: self.overflows + other.overflows,
             fronts: self.fronts + other.fronts,
+            splits: self.splits + other.splits,
         }
     }
 
     /// How often the rarest happened.
     fn least(self) -> usize {
-        self.steals.min(self.steals_of_next).min(self.overflows).min(self.fronts)
+        let seldom = [self.steals, self.steals_of_next, self.overflows, self.fronts, self.splits];
+        seldom.into_iter().min().unwrap_or(0)
     }
 }
 
@@ -70,6 +73,7 @@ impl<'w, 'n> Worker<'w, 'n> {
             1 => self.take_injected(),
             2..4 => self.take_share(),
             4 => self.take_all_one_by_one(),
+            16 => self.split_off(),
             5..10 => self.steal(),
             10..16 => self.steal_next(),
             _ => self.pop(),
@@ -152,6 +156,12 @@ impl<'w, 'n> Worker<'w, 'n> {
     fn take_injected(&mut self) {
         let injected = self.world.injector.take_all();
         self.put_all(injected);
+    }
+
+    fn split_off(&mut self) {
+        let second_half = self.owner.split_off(HALF);
+        self.seldom.splits += usize::from(!second_half.is_empty());
+        self.world.global.append(second_half);
     }
 
     fn take_out_of_service(&mut self) {

@@ -8,6 +8,7 @@ use crate::machine::Machine;
 use crate::observe::Whereabouts;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
+use crate::timer::AT_ONCE;
 use crate::{idle, preempt, start};
 use gosched_runq::List;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,15 +16,19 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How long a goroutine must have computed before it is stopped for one that was just woken.
 const COMPUTED_MIN_NS: u64 = 200_000;
 
-/// Makes the goroutines of due timers runnable, if nobody sleeps in the poller to do it.
+/// Makes the goroutines of due timers runnable, if nobody sleeps in the poller to do it. Only some at
+/// a time: a processor that comes to its urgent ones sees to the rest itself.
 pub(super) fn run_due_timers(now: u64) -> usize {
-    if SCHEDULER.is_polled() {
+    if SCHEDULER.is_polled() || SCHEDULER.processors().any(|p| !p.urgent.is_empty()) {
         return 0;
     }
     let mut count = 0;
     for p in SCHEDULER.all_processors() {
         if p.timers.next_deadline() > now {
             continue;
+        }
+        if count >= AT_ONCE {
+            break;
         }
         if p.machine().is_some() && p.slice.lasted(p, now) < COMPUTED_MIN_NS {
             // It goes from goroutine to goroutine, and looks at its timers in the next round.
@@ -32,7 +37,7 @@ pub(super) fn run_due_timers(now: u64) -> usize {
             continue;
         }
         history::anyone(Kind::Begun, 0);
-        count += place_all(p.timers.take_due(now, usize::MAX, None), now);
+        count += place_all(p.timers.take_due(now, AT_ONCE.saturating_sub(count), None), now);
         history::anyone(Kind::Finished, 0);
     }
     count
