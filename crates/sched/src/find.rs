@@ -83,7 +83,10 @@ fn find_without_sleep(machine: &'static Machine, p: &'static Processor) -> Optio
         .or_else(|| take_of_node(p, near::take_own(p)))
         .or_else(|| take_injected(p))
         .or_else(|| tried(machine, Source::Global, take_global(p)))
-        .or_else(|| tried(machine, Source::Network, netpoll::take_ready(p)))
+        .or_else(|| {
+            let ready = netpoll::take_ready_before_stealing(machine, p);
+            tried(machine, Source::Network, ready)
+        })
         .or_else(|| tried(machine, Source::Steal, steal::steal(machine, p)))
         .or_else(|| take_of_node(p, near::take_far()))
 }

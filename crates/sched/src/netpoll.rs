@@ -11,8 +11,9 @@
 //! Where the woken go is Go 1.27's rule: one for each idle processor to the global queue, the rest
 //! to the own ring; all to the global queue from a machine without a processor.
 
+use crate::critical::Critical;
 use crate::goroutine::GRef;
-use crate::machine::Inside;
+use crate::machine::{Inside, Machine};
 use crate::processor::Processor;
 use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
@@ -108,15 +109,16 @@ impl PollFd {
             Direction::Read => &self.descriptor.read,
             Direction::Write => &self.descriptor.write,
         };
-        inside(|| {
-            if let Some(waiter) = readiness.make_ready() {
-                wake(waiter);
-            }
-        });
+        // `Waiter::wake` would leave the runtime, and perhaps come back on another machine.
+        let critical = Critical::enter();
+        if let Some(word) = readiness.make_ready() {
+            critical.wake(waiter(word));
+        }
     }
 }
 
-/// Calls `f` inside the runtime, so that the caller isn't stopped within.
+/// Calls `f` inside the runtime, so that the caller isn't stopped within. `f` must not enter it
+/// again: the leave would be `f`'s.
 fn inside<R>(f: impl FnOnce() -> R) -> R {
     let inside = Inside::enter();
     let result = f();
@@ -124,10 +126,6 @@ fn inside<R>(f: impl FnOnce() -> R) -> R {
         inside.leave();
     }
     result
-}
-
-fn wake(word: NonZeroUsize) {
-    waiter(word).wake();
 }
 
 fn waiter(word: NonZeroUsize) -> Waiter {
@@ -146,7 +144,7 @@ pub(crate) fn poll(wait: Wait) -> Ready {
             transition::ready(g);
             ready.push_back(g);
         }
-        None => wake(word),
+        None => waiter(word).wake(),
     });
     let count = if wait == Wait::Never { &POLLS } else { &SLEEPS };
     // ORDERING: Relaxed; statistics, and a hint for the monitor.
@@ -154,10 +152,22 @@ pub(crate) fn poll(wait: Wait) -> Ready {
     ready
 }
 
-/// Polls in passing, unless somebody sleeps in the poller or does the same: the first goroutine
-/// runs, the others are queued.
+/// Polls in passing, unless somebody sleeps in the poller: see [`look`].
 pub(crate) fn take_ready(p: &'static Processor) -> Option<GRef> {
-    if !has_files() || SCHEDULER.is_polled() {
+    if SCHEDULER.is_polled() { None } else { look(p) }
+}
+
+/// As [`take_ready`], for a machine that is out of goroutines; it looks although somebody sleeps in
+/// the poller if it has just run one. What that one has sent may be for another one here, and a look
+/// is a fraction of what it takes until the sleeper has a CPU.
+pub(crate) fn take_ready_before_stealing(machine: &Machine, p: &'static Processor) -> Option<GRef> {
+    if machine.is_searching.get() { take_ready(p) } else { look(p) }
+}
+
+/// Polls without sleeping, unless somebody does the same: the first goroutine runs, the others are
+/// queued.
+fn look(p: &'static Processor) -> Option<GRef> {
+    if !has_files() {
         return None;
     }
     // ORDERING: Relaxed look; AcqRel and Release: one looks at a time.
