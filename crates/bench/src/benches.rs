@@ -13,6 +13,7 @@ mod hogs_share;
 mod http_hello;
 mod idle;
 mod locks;
+mod net_pingpong;
 mod parked_memory;
 mod pingpong;
 mod preempt_latency;
@@ -69,6 +70,7 @@ pub(crate) const ALL: &[Bench] = &[
     bench("yield2", OneProcessor, |args| yields::run(args, 2)),
     bench("yield100", OneProcessor, |args| yields::run(args, 100)),
     bench("pingpong", Goroutine, pingpong::run),
+    bench("net_pingpong", Goroutine, net_pingpong::run),
     bench("chan_spsc", Goroutine, |args| chans::run(args, 1)),
     bench("chan_mpmc", Goroutine, |args| chans::run(args, 4)),
     bench("select4", Goroutine, select4::run),

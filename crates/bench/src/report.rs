@@ -49,6 +49,14 @@ impl Report {
             .set("late_p99_us", late.at(0.99) / 1e3)
             .set("late_max_us", late.at(1.0) / 1e3)
     }
+
+    /// The middle, the tail and the end of round trips in ns.
+    pub(crate) fn round_trips(self, samples_ns: Vec<u64>) -> Self {
+        let times = Sorted::new(samples_ns);
+        self.set("rtt_p50_us", times.at(0.50) / 1e3)
+            .set("rtt_p99_us", times.at(0.99) / 1e3)
+            .set("rtt_max_us", times.at(1.0) / 1e3)
+    }
 }
 
 /// Nanoseconds for each of `ops` operations.

@@ -161,6 +161,13 @@ impl Report {
         self.set("late_p50_us", p50).set("late_p99_us", p99).set("late_max_us", max)
     }
 
+    /// rtt_p50_us, rtt_p99_us and rtt_max_us of round trips.
+    pub fn round_trips(self, mut ns: Vec<u64>) -> Report {
+        ns.sort_unstable();
+        let at = |p| percentile(&ns, p) / 1e3;
+        self.set("rtt_p50_us", at(0.5)).set("rtt_p99_us", at(0.99)).set("rtt_max_us", at(1.0))
+    }
+
     pub fn print(self) {
         let skipped = self.0.iter().any(|(key, _)| key == "skipped");
         let report = if skipped { self } else { self.set("max_rss_kb", peak_rss_kb()) };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const MESSAGE: usize = 512;
 pub const HEAVY: u64 = 10_000_000;
@@ -43,6 +43,24 @@ pub fn serve_echo(mut stream: impl Read + Write) -> io::Result<()> {
             n => stream.write_all(&buf[..n])?,
         }
     }
+}
+
+/// What the client of `net_pingpong` sends, and gets back; an echo on the other end is to be there.
+pub const BALL: usize = 64;
+
+/// The client of `net_pingpong`: how long each of `n` round trips took, in ns.
+pub fn play(mut stream: impl Read + Write, n: u64) -> io::Result<Vec<u64>> {
+    let mut times = Vec::with_capacity(n as usize);
+    let (mut ball, mut back) = ([0; BALL], [0; BALL]);
+    for i in 0..n {
+        let t0 = Instant::now();
+        ball[..8].copy_from_slice(&i.to_ne_bytes());
+        stream.write_all(&ball)?;
+        stream.read_exact(&mut back)?;
+        times.push(t0.elapsed().as_nanos() as u64);
+        assert_eq!(back, ball);
+    }
+    Ok(times)
 }
 
 pub fn serve_http(mut stream: impl Read + Write) -> io::Result<()> {

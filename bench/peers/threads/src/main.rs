@@ -17,6 +17,7 @@ const BENCHES: &[Bench] = &[
     ("yield2", |a| yields(a, 2)),
     ("yield100", |a| yields(a, 100)),
     ("pingpong", pingpong),
+    ("net_pingpong", net_pingpong),
     ("chan_spsc", |a| chan(a, 1)),
     ("chan_mpmc", |a| chan(a, 4)),
     ("select4", select4),
@@ -208,6 +209,26 @@ fn pingpong(args: &Args) -> Report {
     });
     assert_eq!(player.join().unwrap(), n);
     args.report(n).time(t0.elapsed(), n).set("channel", channel)
+}
+
+fn net_pingpong(args: &Args) -> Report {
+    let n = args.n(100_000);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let echo = spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nodelay(true).unwrap();
+        net::serve_echo(stream).unwrap();
+    });
+    let player = spawn(move || {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let t0 = Instant::now();
+        (net::play(stream, n).unwrap(), t0.elapsed())
+    });
+    let (times, took) = player.join().unwrap();
+    echo.join().unwrap();
+    args.report(n).time(took, n).round_trips(times)
 }
 
 fn chan(args: &Args, pairs: u64) -> Report {

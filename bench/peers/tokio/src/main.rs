@@ -27,6 +27,7 @@ const BENCHES: &[Bench] = &[
     ("yield2", |a| yields(a, 2)),
     ("yield100", |a| yields(a, 100)),
     in_task!("pingpong", pingpong),
+    in_task!("net_pingpong", serve::pingpong),
     in_task!("chan_spsc", chan_spsc),
     in_task!("chan_mpmc", chan_mpmc),
     in_task!("select4", select4),
