@@ -55,7 +55,7 @@ pub mod fs {
 }
 /// Standard input, in the shape of `std::io`: declared blocking calls.
 pub mod io {
-    pub use gosched_os::stdin::{Lines, Stdin, stdin};
+    pub use gosched_os::stdin::{Lines, Stdin, StdinLock, stdin};
 }
 pub mod net;
 pub mod os;

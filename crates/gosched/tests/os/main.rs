@@ -1,5 +1,6 @@
-//! Files, child processes, signals.
+//! Files, child processes, signals, standard input.
 
 mod files;
 mod processes;
 mod signals;
+mod stdin;
