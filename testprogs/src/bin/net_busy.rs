@@ -5,16 +5,19 @@
 //!   It goes on for ever where answers come only when machines poll in their 61st round.
 //! * `alone`: the only goroutine that a socket wakes computes until another one has run, which a
 //!   plain thread starts meanwhile, beside an idle processor; so many times.
+//! * `moves`: goroutines move the deadlines of reads that wait, which wakes these, until they were
+//!   asked so many times to make room when they were done.
 //! * `yields`: goroutines that yield without end keep every queue filled; a plain thread talks to an
 //!   echo, so many round trips.
 //!
 //! Prints what was done, and how often somebody has polled in passing.
 
 use gosched::net::TcpListener;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Instant;
 use std::{env, thread};
 
 fn main() {
@@ -24,6 +27,7 @@ fn main() {
     let is_over = Arc::new(AtomicBool::new(false));
     let done = match what.as_str() {
         "alone" => alone(count),
+        "moves" => gosched::run(move || moves(count)),
         other => {
             let mut stream = TcpStream::connect(start_echo()).unwrap();
             stream.set_nodelay(true).unwrap();
@@ -111,6 +115,40 @@ fn talk_until_soon(stream: &mut TcpStream, count: usize) -> usize {
     }
     println!("soon={soon}");
     trips
+}
+
+fn moves(count: usize) -> usize {
+    let asked = || gosched::runtime::counters().asked_yields as usize;
+    let (before, is_over) = (asked(), Arc::new(AtomicBool::new(false)));
+    let pairs = [(); 4].map(|()| {
+        let (waits, _partner) = gosched::net::UnixStream::pair().unwrap();
+        let waits = Arc::new(waits);
+        let reader = gosched::go({
+            let (waits, is_over) = (waits.clone(), is_over.clone());
+            move || {
+                while !is_over.load(SeqCst) {
+                    let error = (&*waits).read(&mut [0]).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::TimedOut);
+                    waits.set_read_deadline(None);
+                }
+            }
+        });
+        let mover = gosched::go({
+            let is_over = is_over.clone();
+            move || {
+                while !is_over.load(SeqCst) || !reader.is_finished() {
+                    waits.set_read_deadline(Some(Instant::now()));
+                }
+            }
+        });
+        (mover, _partner)
+    });
+    while asked() - before < count {
+        gosched::thread::yield_now();
+    }
+    is_over.store(true, SeqCst);
+    pairs.into_iter().for_each(|(mover, _partner)| mover.join().unwrap());
+    asked() - before
 }
 
 fn alone(count: usize) -> usize {

@@ -1,13 +1,14 @@
 //! Limits of files and what is left over: `net_limits WHAT`, with `key=value` lines.
 //!
 //! * `churn COUNT`: opens and closes so many connections, and counts descriptors.
-//! * `full`: accepts with too few files, until there are enough again.
+//! * `full tcp|unix`: accepts with too few files, until there are enough again.
 //! * `children COUNT`: starts child processes with std's `Command` from goroutines that use sockets,
-//!   and counts those that inherited something.
+//!   and counts those that inherited something. Others compute, so that starters are stopped at any
+//!   instruction.
 //! * `quiet`: every goroutine waits for files, until another process has something to say.
 
-use gosched::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
-use std::io::{Read, Write};
+use gosched::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use std::io::{self, Read, Write};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -15,10 +16,11 @@ use std::{env, fs};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let count = arguments.get(1).map_or(0, |count| count.parse().unwrap());
+    let count = arguments.get(1).map_or(0, |count| count.parse().unwrap_or(0));
     match arguments[0].as_str() {
         "churn" => gosched::run(move || churn(count)),
-        "full" => gosched::run(full),
+        "full" if arguments[1] == "tcp" => gosched::run(full_tcp),
+        "full" => gosched::run(full_unix),
         "children" => {
             // Some signal that the program starts with blocked: children inherit just that.
             block_signal(libc::SIGUSR2);
@@ -101,27 +103,42 @@ fn no_time_wait(stream: &TcpStream) {
     unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, at, size) };
 }
 
-fn full() {
+fn full_tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    full(listener, |l| l.accept().map(|(stream, _)| stream), || TcpStream::connect(address));
+}
+
+fn full_unix() {
+    let path = env::temp_dir().join(format!("gosched-full-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).unwrap();
+    full(listener, |l| l.accept().map(|(stream, _)| stream), || UnixStream::connect(&path));
+    fs::remove_file(&path).unwrap();
+}
+
+fn full<L: Send + 'static, S: Send + 'static>(
+    listener: L,
+    accept: fn(&L) -> io::Result<S>,
+    connect: impl Fn() -> io::Result<S>,
+) {
     let waiter = gosched::go(move || {
-        let first = listener.accept().unwrap();
+        let first = accept(&listener).unwrap();
         (listener, first)
     });
-    let first = TcpStream::connect(address).unwrap();
+    let first = connect().unwrap();
     let (listener, _served) = waiter.join().unwrap();
     // So many clients as there are files for, in the same process: the next accept has none.
     set_file_limit(descriptors() as u64 + 4);
     let mut clients = Vec::new();
-    while let Ok(client) = TcpStream::connect(address) {
+    while let Ok(client) = connect() {
         clients.push(client);
     }
     let queued = clients.len();
     let mut refused = 0;
     let mut accepted = Vec::new();
     while accepted.len() < queued {
-        match listener.accept() {
-            Ok((stream, _)) => accepted.push(stream),
+        match accept(&listener) {
+            Ok(stream) => accepted.push(stream),
             Err(error) => {
                 assert_eq!(error.raw_os_error(), Some(libc::EMFILE), "{error}");
                 refused += 1;
@@ -132,8 +149,8 @@ fn full() {
     }
     drop((clients, accepted));
     // And it waits again as before.
-    let next = gosched::go(move || listener.accept().map(drop));
-    let again = TcpStream::connect(address).unwrap();
+    let next = gosched::go(move || accept(&listener).map(drop));
+    let again = connect().unwrap();
     next.join().unwrap().unwrap();
     drop((first, again));
     println!("queued={queued}");
@@ -201,13 +218,24 @@ fn children(count: usize) {
             })
         })
         .collect();
+    // What computes makes the others' turns end, at any instruction of theirs.
+    let hogs = [(); 2].map(|()| {
+        let is_over = is_over.clone();
+        gosched::go(move || {
+            while !is_over.load(SeqCst) {
+                std::hint::spin_loop();
+            }
+        })
+    });
     let starters: Vec<_> = (0..4)
         .map(|starter| {
             let mine = count / 4 + usize::from(starter < count % 4);
             let mask = mask.clone();
             gosched::go(move || {
                 let (mut files, mut masks) = (0, 0);
-                for _ in 0..mine {
+                for round in 0..mine as u32 {
+                    // At any moment of its time slice.
+                    (0..round % 64 * 500).for_each(|_| std::hint::spin_loop());
                     let status = output_of("cat", &["/proc/self/status"]);
                     masks += usize::from(signal_mask(&status) != *mask);
                     // Sockets, epolls, eventfds; what the parent was started with is not ours.
@@ -227,6 +255,8 @@ fn children(count: usize) {
     }
     is_over.store(true, SeqCst);
     let rounds: usize = traffic.into_iter().map(|g| g.join().unwrap()).sum();
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    println!("preempted={}", gosched::runtime::preemptions().in_place);
     println!("started={started}");
     println!("rounds={rounds}");
     println!("files_inherited={files}");

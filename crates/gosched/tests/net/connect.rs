@@ -1,10 +1,13 @@
 //! Connections that are being made.
 
+use super::pairs::until_waiting;
 use gosched::go;
-use gosched::net::{Direction, Pollable, TcpListener, TcpStream};
+use gosched::net::{Direction, Pollable, TcpListener, TcpStream, UnixListener};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[gosched::test(timeout = "300s")]
@@ -116,6 +119,46 @@ fn a_socket_that_was_registered_before_it_connects() {
     let accepted = accepts.join().unwrap();
     let mut byte = [0];
     assert_eq!((&accepted.last().unwrap().0).read(&mut byte).unwrap(), 1);
+}
+
+/// A Unix socket as well: registered while it is nobody's partner, it is told of what comes later.
+#[gosched::test(timeout = "300s")]
+fn a_unix_socket_that_was_registered_before_it_connects() {
+    let path = super::listeners::fresh_path();
+    let listener = UnixListener::bind(&path).unwrap();
+    let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::socket(libc::AF_UNIX, flags, 0) };
+    assert!(fd >= 0);
+    // SAFETY: just opened for this.
+    let socket = std::os::unix::net::UnixStream::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let socket = Pollable::new(socket);
+    // "Broken", says the kernel, and a reader that looks learns that it is not connected.
+    socket.wait(Direction::Read, None).unwrap();
+    let error = socket.call(Direction::Read, |mut file| file.read(&mut [0; 8])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+
+    // SAFETY: all zeroes is a value of this type.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let bytes = path.as_os_str().as_bytes();
+    address.sun_path.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from as libc::c_char);
+    let size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the kernel reads the address, whose size is stated.
+    let connected = unsafe { libc::connect(fd, (&raw const address).cast(), size) };
+    assert_eq!(connected, 0, "{}", std::io::Error::last_os_error());
+    let socket = Arc::new(socket);
+    let reader = go({
+        let socket = socket.clone();
+        move || {
+            let mut buffer = [0; 8];
+            let n = socket.call(Direction::Read, |mut file| file.read(&mut buffer)).unwrap();
+            buffer[..n].to_vec()
+        }
+    });
+    until_waiting(std::slice::from_ref(&reader));
+    listener.accept().unwrap().0.write_all(b"later").unwrap();
+    assert_eq!(reader.join().unwrap(), b"later");
 }
 
 #[gosched::test(timeout = "300s")]

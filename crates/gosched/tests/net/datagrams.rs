@@ -4,8 +4,9 @@ use super::listeners::fresh_path;
 use super::pairs::{random, until_waiting};
 use gosched::go;
 use gosched::net::{UdpSocket, UnixDatagram};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 fn udp_pair() -> (UdpSocket, UdpSocket) {
@@ -13,6 +14,68 @@ fn udp_pair() -> (UdpSocket, UdpSocket) {
     a.connect(b.local_addr().unwrap()).unwrap();
     b.connect(a.local_addr().unwrap()).unwrap();
     (a, b)
+}
+
+/// A datagram socket of either kind, connected.
+trait Datagram: Send + Sync + Sized + 'static {
+    fn pair() -> (Self, Self);
+    fn send(&self, bytes: &[u8]) -> Result<usize>;
+    fn recv(&self, buffer: &mut [u8]) -> Result<usize>;
+    fn close(&self);
+    fn set_read_deadline(&self, deadline: Option<Instant>);
+}
+
+macro_rules! datagram {
+    ($type:ty, $pair:expr) => {
+        impl Datagram for $type {
+            fn pair() -> (Self, Self) {
+                $pair
+            }
+            fn send(&self, bytes: &[u8]) -> Result<usize> {
+                self.send(bytes)
+            }
+            fn recv(&self, buffer: &mut [u8]) -> Result<usize> {
+                self.recv(buffer)
+            }
+            fn close(&self) {
+                self.close();
+            }
+            fn set_read_deadline(&self, deadline: Option<Instant>) {
+                self.set_read_deadline(deadline);
+            }
+        }
+    };
+}
+
+datagram!(UdpSocket, udp_pair());
+datagram!(UnixDatagram, UnixDatagram::pair().unwrap());
+
+/// A test for each kind of datagram socket.
+macro_rules! for_each_datagram {
+    ($($name:ident),* $(,)?) => {
+        mod udp {
+            $(
+                #[gosched::test(timeout = "300s")]
+                fn $name() {
+                    super::$name::<gosched::net::UdpSocket>();
+                }
+            )*
+        }
+        mod unix {
+            $(
+                #[gosched::test(timeout = "300s")]
+                fn $name() {
+                    super::$name::<gosched::net::UnixDatagram>();
+                }
+            )*
+        }
+    };
+}
+
+for_each_datagram! {
+    closing_ends_receives_that_wait,
+    closing_against_receiving,
+    deadlines_against_datagrams,
 }
 
 #[gosched::test(timeout = "300s")]
@@ -51,24 +114,91 @@ fn a_udp_socket_that_waits_before_it_connects() {
     echo.join().unwrap();
 }
 
-/// What a reset is to a stream.
+/// What a reset is to a stream: in every other round to a receive that waits.
 #[gosched::test(timeout = "300s")]
 fn a_port_that_is_closed_ends_a_receive_that_waits() {
-    let (a, b) = udp_pair();
-    drop(b);
-    let a = Arc::new(a);
-    let receiver = go({
-        let a = a.clone();
-        move || a.recv(&mut [0; 8]).unwrap_err().kind()
-    });
-    gosched::thread::sleep(Duration::from_micros(random(200)));
-    a.send(b"x").unwrap();
-    assert_eq!(receiver.join().unwrap(), ErrorKind::ConnectionRefused);
+    for round in 0..60 {
+        let (a, b) = udp_pair();
+        drop(b);
+        let a = Arc::new(a);
+        let receiver = go({
+            let a = a.clone();
+            move || a.recv(&mut [0; 8]).unwrap_err().kind()
+        });
+        match round % 2 {
+            0 => until_waiting(std::slice::from_ref(&receiver)),
+            _ => gosched::thread::sleep(Duration::from_micros(random(50))),
+        }
+        a.send(b"x").unwrap();
+        assert_eq!(receiver.join().unwrap(), ErrorKind::ConnectionRefused);
+    }
 }
 
+/// What a broken pipe is to a stream, to senders that wait for room in the other's queue.
 #[gosched::test(timeout = "300s")]
-fn closing_ends_udp_receives_that_wait() {
-    let (a, _b) = udp_pair();
+fn a_sender_that_waits_sees_its_receiver_go() {
+    for _ in 0..30 {
+        let (a, b) = UnixDatagram::pair().unwrap();
+        let sent = Arc::new(AtomicUsize::new(0));
+        let sender = go({
+            let sent = sent.clone();
+            move || loop {
+                match a.send(b"x") {
+                    Ok(_) => sent.fetch_add(1, SeqCst),
+                    Err(error) => break error.kind(),
+                };
+            }
+        });
+        until_waiting(std::slice::from_ref(&sender));
+        assert!(sent.load(SeqCst) > 0);
+        drop(b);
+        let kind = sender.join().unwrap();
+        assert!(matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset));
+    }
+}
+
+/// At any moment of a receive.
+fn closing_against_receiving<S: Datagram>() {
+    let (mut closed, mut received) = (0, 0);
+    // Until either has often been first; and the close has come to a receive that waited.
+    for round in 0_u64.. {
+        if round >= 300 && closed > 60 && received > 20 {
+            break;
+        }
+        let (a, b) = S::pair();
+        let a = Arc::new(a);
+        let receiver = go({
+            let a = a.clone();
+            move || a.recv(&mut [0; 8])
+        });
+        match round % 4 {
+            0 => until_waiting(std::slice::from_ref(&receiver)),
+            1 => gosched::thread::yield_now(),
+            2 => gosched::thread::sleep(Duration::from_micros(random(50))),
+            _ => {}
+        }
+        let sender = go(move || if round % 3 == 0 { b.send(b"xyz").map(drop) } else { Ok(()) });
+        if round % 3 == 0 {
+            gosched::thread::sleep(Duration::from_micros(random(50)));
+        }
+        a.close();
+        match receiver.join().unwrap() {
+            Ok(3) => received += 1,
+            // Whoever was just looking sees the end instead.
+            Ok(n) => assert_eq!(n, 0),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NotConnected);
+                closed += 1;
+            }
+        }
+        // It may come too late.
+        let _ = sender.join().unwrap();
+        assert_eq!(a.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::NotConnected);
+    }
+}
+
+fn closing_ends_receives_that_wait<S: Datagram>() {
+    let (a, _b) = S::pair();
     let a = Arc::new(a);
     let receivers = [(); 3].map(|()| {
         let a = a.clone();
@@ -84,9 +214,9 @@ fn closing_ends_udp_receives_that_wait() {
     }
 }
 
-#[gosched::test(timeout = "300s")]
-fn udp_deadlines_against_datagrams() {
-    let (a, mut b) = udp_pair();
+/// A datagram that comes just when the time is over is received now or by the next call.
+fn deadlines_against_datagrams<S: Datagram>() {
+    let (a, mut b) = S::pair();
     const ROUNDS_MIN: u64 = 1000;
     const EACH_MIN: u64 = 25;
     let (mut in_time, mut late) = (0, 0);

@@ -7,6 +7,8 @@ use super::child::Child;
 fn idle_connections_cost_no_thread() {
     let ended = Child::new("net_idle", &["10000"]).procs(2).run();
     let figures = ended.figures();
+    figures.expect("servers", 1);
+    figures.expect("idle_at_once", 10_000);
     figures.expect("answered", 10_000);
     figures.expect("answers_seen", 10_000);
     // A handful, whatever the number of connections: the program also starts a child and reads from
@@ -14,6 +16,18 @@ fn idle_connections_cost_no_thread() {
     figures.expect_at_most("handed_off", 500);
     figures.expect_at_most("threads_with", 20 + figures.get("handed_off"));
     println!("{}", ended.out());
+}
+
+/// As `net_idle 100000` does with as many as a limit of files wants: each has a loopback address of
+/// its own, and all connections are there before the first one is used.
+#[test]
+fn idle_connections_of_several_processes() {
+    let ended = Child::new("net_idle", &["1200", "3"]).procs(2).run();
+    let figures = ended.figures();
+    figures.expect("servers", 3);
+    figures.expect("idle_at_once", 1200);
+    figures.expect("answered", 1200);
+    figures.expect("answers_seen", 1200);
 }
 
 #[test]
@@ -27,17 +41,21 @@ fn nothing_is_left_of_100_000_connections() {
 /// Accepting goes on once there are files again, without another connection to wake it.
 #[test]
 fn accepting_recovers_from_too_many_files() {
-    let ended = Child::new("net_limits", &["full"]).procs(2).run();
-    let figures = ended.figures();
-    figures.expect_some("queued");
-    figures.expect_some("refused");
+    for kind in ["tcp", "unix"] {
+        let ended = Child::new("net_limits", &["full", kind]).procs(2).run();
+        let figures = ended.figures();
+        figures.expect_some("queued");
+        figures.expect_some("refused");
+    }
 }
 
 #[test]
 fn children_get_none_of_our_files_and_the_first_mask() {
-    let ended = Child::new("net_limits", &["children", "200"]).procs(2).run();
+    let child = Child::new("net_limits", &["children", "200"]);
+    let ended = child.procs(2).env("GOSCHED", "slice=100us").run();
     let figures = ended.figures();
     figures.expect("started", 200);
+    figures.expect_some("preempted");
     figures.expect_some("rounds");
     figures.expect("files_inherited", 0);
     figures.expect("masks_changed", 0);
@@ -73,6 +91,14 @@ fn nobody_waits_for_a_goroutine_that_a_socket_woke() {
     let child = Child::new("net_busy", &["alone", "200"]);
     let ended = child.procs(2).env("GOSCHED", "slice=off").run();
     ended.figures().expect("done", 200);
+}
+
+/// Who moves a deadline wakes a reader, and makes room only when that is done.
+#[test]
+fn a_moved_deadline_wakes_and_makes_room() {
+    let child = Child::new("net_busy", &["moves", "300"]);
+    let ended = child.procs(2).env("GOSCHED", "slice=100us").run();
+    ended.figures().expect_some("done");
 }
 
 /// Who waits for a file waits for somebody outside.

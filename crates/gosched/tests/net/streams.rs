@@ -1,9 +1,10 @@
 //! Streams: bytes, ends and errors.
 
-use super::pairs::{Stream, for_each_stream, random, tcp_pair};
+use super::pairs::{Stream, for_each_stream, random, tcp_pair, until_waiting};
 use gosched::go;
 use gosched::net::UnixStream;
 use gosched::process::Command;
+use gosched::thread::JoinHandle;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
@@ -135,7 +136,7 @@ fn writing_to_nobody_is_a_broken_pipe<S: Stream>() {
 }
 
 fn a_writer_that_waits_sees_its_reader_go<S: Stream>() {
-    for _ in 0..20 {
+    for round in 0..20 {
         let (mut a, b) = S::pair();
         let sent = Arc::new(AtomicUsize::new(0));
         let writer = go({
@@ -147,10 +148,11 @@ fn a_writer_that_waits_sees_its_reader_go<S: Stream>() {
                 };
             }
         });
-        while sent.load(SeqCst) == 0 {
-            gosched::thread::yield_now();
+        if round % 2 == 0 {
+            until_waiting(std::slice::from_ref(&writer));
+        } else {
+            gosched::thread::sleep(Duration::from_micros(random(500)));
         }
-        gosched::thread::sleep(Duration::from_micros(random(2000)));
         drop(b);
         let kind = writer.join().unwrap();
         assert!(matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{kind:?}");
@@ -185,8 +187,8 @@ fn closing_ends_reads_and_writes_that_wait<S: Stream>() {
             }
         })
     });
-    super::pairs::until_waiting(&readers);
-    super::pairs::until_waiting(&writers);
+    until_waiting(&readers);
+    until_waiting(&writers);
     a.close();
     for reader in readers {
         // Whoever was just looking sees the end instead.
@@ -318,12 +320,20 @@ fn reset(socket: &impl AsRawFd) {
     assert_eq!(done, 0);
 }
 
+/// What comes next comes to a reader that waits in every other round, at any moment in the others.
+fn wait_or_not<T>(round: u32, reader: &JoinHandle<T>) {
+    match round % 2 {
+        0 => until_waiting(std::slice::from_ref(reader)),
+        _ => gosched::thread::sleep(Duration::from_micros(random(50))),
+    }
+}
+
 #[gosched::test(timeout = "300s")]
 fn a_reset_ends_a_tcp_read_that_waits() {
-    for _ in 0..100 {
+    for round in 0..100 {
         let (mut a, b) = tcp_pair();
         let reader = go(move || a.read(&mut [0; 16]));
-        gosched::thread::sleep(Duration::from_micros(random(100)));
+        wait_or_not(round, &reader);
         reset(&b);
         drop(b);
         assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -333,11 +343,11 @@ fn a_reset_ends_a_tcp_read_that_waits() {
 /// A Unix socket is reset when it is closed with something unread.
 #[gosched::test(timeout = "300s")]
 fn a_reset_ends_a_unix_read_that_waits() {
-    for _ in 0..100 {
+    for round in 0..100 {
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"never read").unwrap();
         let reader = go(move || a.read(&mut [0; 16]));
-        gosched::thread::sleep(Duration::from_micros(random(100)));
+        wait_or_not(round, &reader);
         drop(b);
         assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
