@@ -412,6 +412,11 @@ impl Inside {
     #[inline(always)]
     pub(crate) fn leave(self) {
         let mut inside = self;
+        // Whoever left in between may be on another machine by now.
+        // ORDERING: Relaxed; its own thread wrote it.
+        if cfg!(debug_assertions) && inside.machine().in_runtime.load(Relaxed) == 0 {
+            rt_abort!("m{}: leaves the runtime twice", inside.machine().id);
+        }
         // ORDERING: Relaxed; a request that comes now is seen at the next leave.
         if inside.processor().attention.load(Relaxed) != 0 {
             inside = crate::attention::attend(inside);
