@@ -1,18 +1,19 @@
-//! A TLS server in plain blocking code: rustls on gosched's `TcpStream`, against the `openssl` and
-//! `curl` of the machine.
+//! The example `tls_server` (rustls on gosched's `TcpStream`) against the `openssl` and `curl` of the
+//! machine.
+
+#[path = "../../examples/tls_server.rs"]
+#[allow(dead_code, reason = "its `main`, which serves for ever")]
+mod tls_server;
 
 use gosched::go;
-use gosched::net::{TcpListener, TcpStream};
-use rustls::{ServerConfig, ServerConnection, Stream};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use gosched::net::TcpListener;
+use rustls::ServerConfig;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-const PAGE: &str = "Hello from a goroutine\n";
+use tls_server::{PAGE, config, serve};
 
 fn has(program: &str) -> bool {
     Command::new(program)
@@ -58,16 +59,7 @@ impl Certificate {
     }
 
     fn config(&self) -> Arc<ServerConfig> {
-        let chain = CertificateDer::from_pem_file(self.chain()).unwrap();
-        let key = PrivateKeyDer::from_pem_file(self.key()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![chain], key)
-            .unwrap();
-        Arc::new(config)
+        config(&self.chain(), &self.key()).unwrap()
     }
 }
 
@@ -77,37 +69,16 @@ impl Drop for Certificate {
     }
 }
 
-/// Answers one request of HTTP/1.0.
-fn answer(mut socket: TcpStream, config: Arc<ServerConfig>) -> std::io::Result<()> {
-    let mut connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
-    let mut stream = Stream::new(&mut connection, &mut socket);
-    let mut head = Vec::new();
-    let mut buffer = [0; 512];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            n => head.extend_from_slice(&buffer[..n]),
-        }
-    }
-    let length = PAGE.len();
-    write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n{PAGE}")?;
-    stream.conn.send_close_notify();
-    stream.flush()
-}
-
 /// Serves so many connections; the port.
-fn serve(config: Arc<ServerConfig>, connections: usize) -> (u16, gosched::thread::JoinHandle<()>) {
+fn serve_some(
+    config: Arc<ServerConfig>,
+    connections: usize,
+) -> (u16, gosched::thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = go(move || {
-        let handlers: Vec<_> = listener
-            .incoming()
-            .take(connections)
-            .map(|socket| {
-                let (socket, config) = (socket.unwrap(), config.clone());
-                go(move || answer(socket, config))
-            })
-            .collect();
+        // All of them at once, so none is joined before all are there.
+        let handlers: Vec<_> = serve(&listener, config, connections).collect();
         handlers.into_iter().for_each(|handler| handler.join().unwrap().unwrap());
     });
     (port, server)
@@ -121,7 +92,7 @@ fn openssl_talks_to_it() {
     }
     let certificate = Certificate::make();
     for version in ["-tls1_2", "-tls1_3"] {
-        let (port, server) = serve(certificate.config(), 1);
+        let (port, server) = serve_some(certificate.config(), 1);
         let mut client = gosched::process::Command::new("openssl")
             .args([
                 "s_client",
@@ -159,7 +130,7 @@ fn curl_talks_to_it_many_at_once() {
     }
     const CLIENTS: usize = 16;
     let certificate = Certificate::make();
-    let (port, server) = serve(certificate.config(), CLIENTS);
+    let (port, server) = serve_some(certificate.config(), CLIENTS);
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
             let chain = certificate.chain();
