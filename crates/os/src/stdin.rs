@@ -37,7 +37,6 @@ impl Stdin {
     /// input.read_until(b'\0', &mut record)?;
     /// # std::io::Result::Ok(())
     /// ```
-    #[must_use]
     pub fn lock(&self) -> StdinLock {
         StdinLock(blocking(|| self.0.lock()))
     }
