@@ -8,6 +8,7 @@ use crate::host::Access;
 use crate::stack::GuardKind;
 use crate::tls::{self, Defect, Kind, Report};
 use gosched_base::barrier;
+#[cfg(target_env = "gnu")]
 use std::ffi::CStr;
 use std::fmt;
 use std::fs;
@@ -102,6 +103,13 @@ fn of_system() -> Vec<Fact> {
     ]
 }
 
+#[cfg(not(target_env = "gnu"))]
+fn libc_version() -> String {
+    let name = if cfg!(target_env = "musl") { "musl" } else { "another" };
+    format!("{name}; no blocks can be made on it")
+}
+
+#[cfg(target_env = "gnu")]
 fn libc_version() -> String {
     // SAFETY: no preconditions; returns a constant string.
     let text = unsafe { libc::gnu_get_libc_version() };
@@ -231,7 +239,12 @@ fn of_limits() -> Vec<Fact> {
     ]
 }
 
-fn soft_limit(which: libc::__rlimit_resource_t) -> String {
+#[cfg(target_env = "gnu")]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(target_env = "gnu"))]
+type Resource = std::ffi::c_int;
+
+fn soft_limit(which: Resource) -> String {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes the limits, which are ours.
     unsafe { libc::getrlimit(which, &mut limit) };

@@ -12,6 +12,8 @@
 //! * [`doctor()`]: what this machine offers.
 //! * [`Coroutine`]: the smallest thing that runs on a fiber; for tests, benches and `doctor`.
 
+#![cfg_attr(not(target_env = "gnu"), allow(dead_code, reason = "what serves blocks"))]
+
 pub mod arch;
 pub mod fault;
 pub mod host;

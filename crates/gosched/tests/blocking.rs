@@ -64,3 +64,32 @@ fn a_call_that_uses_the_runtime_inside() {
         assert_eq!(value, 7);
     });
 }
+
+/// More goroutines than there are processors, each in a computation that begins where a call ends, and
+/// ends when all of them have begun.
+#[test]
+fn who_computes_after_a_call_is_stopped() {
+    run(|| {
+        for micros in [10, 100, 1000] {
+            let count = 2 * runtime::gomaxprocs(0) + 1;
+            let begun = Arc::new(AtomicUsize::new(0));
+            let one = |n| {
+                let begun = begun.clone();
+                go(move || {
+                    let call = || std::thread::sleep(Duration::from_micros(micros));
+                    if n % 2 == 0 {
+                        blocking(call)
+                    } else {
+                        call()
+                    }
+                    begun.fetch_add(1, SeqCst);
+                    while begun.load(SeqCst) < count {
+                        std::hint::spin_loop();
+                    }
+                })
+            };
+            let all: Vec<_> = (0..count).map(one).collect();
+            all.into_iter().for_each(|g| g.join().unwrap());
+        }
+    });
+}

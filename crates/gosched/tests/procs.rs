@@ -39,7 +39,7 @@ fn changes_while_goroutines_run_lose_nothing() {
             })
             .collect();
         let first = runtime::gomaxprocs(0);
-        for n in [1, 3, 8, 2, 1, 5].into_iter().cycle().take(60) {
+        for n in [1, 3, 8, 2, 1, 5].into_iter().cycle().take(60).chain([1024]) {
             let before = runtime::gomaxprocs(0);
             assert_eq!(runtime::gomaxprocs(n), before);
             assert_eq!(runtime::gomaxprocs(0), n);

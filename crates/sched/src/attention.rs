@@ -15,7 +15,7 @@ use crate::current::current_undeclared;
 use crate::machine::Inside;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{trace, yields};
+use crate::{chaos, trace, yields};
 use std::sync::atomic::{
     AtomicU32,
     Ordering::{AcqRel, Relaxed, Release},
@@ -31,6 +31,10 @@ pub(crate) const LAST: u32 = 1 << 3;
 pub(crate) const TRACE: u32 = 1 << 4;
 /// The world is to stop.
 pub(crate) const STOP: u32 = 1 << 1;
+/// Dice decide, see `chaos`. Set for good, and asks for nothing either.
+pub(crate) const CHAOS: u32 = 1 << 5;
+/// Bits that only lead to the slow ways.
+pub(crate) const IDLE: u32 = TRACE | CHAOS;
 
 /// Whether some processor's holder is asked for something.
 static ASKED: AtomicU32 = AtomicU32::new(0);
@@ -80,7 +84,7 @@ fn take_back() {
     // ORDERING: AcqRel: T1 reads what A2 wrote, or comes before it.
     ASKED.swap(0, AcqRel);
     // ORDERING: Relaxed look, after T1; Release as in `ask`.
-    if SCHEDULER.processors().any(|p| p.attention.load(Relaxed) & !TRACE != 0) {
+    if SCHEDULER.processors().any(|p| p.attention.load(Relaxed) & !IDLE != 0) {
         ASKED.store(1, Release);
     }
 }
@@ -91,8 +95,8 @@ fn take_back() {
 pub(crate) fn attend(inside: Inside) -> Inside {
     let p = inside.processor();
     // ORDERING: Relaxed, as in `Inside::leave`.
-    if p.attention.load(Relaxed) & !TRACE == 0 {
-        return inside;
+    if p.attention.load(Relaxed) & !IDLE == 0 {
+        return chaos::perturb(inside);
     }
     let must_yield = p.take_yield_asked();
     // ORDERING: Relaxed; what comes with the other bits is looked at by the scheduler.

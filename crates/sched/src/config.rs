@@ -39,35 +39,11 @@ const KEYS: &[(&str, &str)] = &[
     ("traceback", "none, single, all"),
     ("panic", "abort: a panic in a goroutine ends the process"),
     ("unguarded", "1: accept stacks without guard pages"),
-    ("chaos", "seed: randomise queues and preemption"),
+    ("chaos", "seed: dice decide who runs next and who yields, to find what holds by luck"),
     ("hints", "1: say what may have been forgotten, 0: don't; else on a terminal only"),
     ("gc", "off: no collections that nobody asks for"),
     ("traceperiod", "how long a generation of a trace is, in ms; for tests"),
     ("root", "folder of a made-up /proc and /sys, for tests"),
-];
-
-/// Keys of the table that this version acts on.
-const ACTIVE: &[&str] = &[
-    "procs",
-    "tls",
-    "stack",
-    "maxthreads",
-    "numa",
-    "steal",
-    "updatemaxprocs",
-    "containermaxprocs",
-    "schedtrace",
-    "scheddetail",
-    "schedtracejson",
-    "panic",
-    "unguarded",
-    "asyncpreemptoff",
-    "slice",
-    "hints",
-    "gc",
-    "traceperiod",
-    "root",
-    "traceback",
 ];
 
 /// A goroutine's time slice. Go's.
@@ -91,6 +67,7 @@ pub struct Config {
     counts_quotas: Option<bool>,
     collects: Option<bool>,
     root: Option<Root>,
+    chaos: Option<u64>,
     report_ms: Option<u64>,
     trace_period_ms: Option<u64>,
     report_detail: Option<bool>,
@@ -178,6 +155,8 @@ pub(crate) struct Settled {
     pub(crate) async_preempt: bool,
     /// Most machines there may be.
     pub(crate) threads_max: u32,
+    /// The seed, if dice decide.
+    pub(crate) chaos: Option<u64>,
     pub(crate) report: Option<Report>,
     pub(crate) traceback: Traceback,
 }
@@ -329,6 +308,7 @@ impl Config {
             async_preempt: !merged.async_preempt_off.unwrap_or(false),
             threads_max: merged.threads_max.unwrap_or(fleet::THREADS_MAX_DEFAULT),
             traceback: merged.traceback.unwrap_or_default(),
+            chaos: merged.chaos,
             report: merged.report_ms.filter(|ms| *ms > 0).map(|ms| Report {
                 period_ns: ms.saturating_mul(1_000_000),
                 is_detailed: merged.report_detail.unwrap_or(false),
@@ -346,9 +326,6 @@ impl Config {
             }
             Applied::NotUnderstood => {
                 warn(format_args!("GOSCHED: {key}={value} is not understood; the default is used"));
-            }
-            Applied::WithoutEffect => {
-                warn(format_args!("GOSCHED: {key} has no effect in this version"));
             }
             Applied::Holds => {}
         }
@@ -371,6 +348,7 @@ impl Config {
             "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),
             "gc" => set(&mut self.collects, parse_on_off(value)),
+            "chaos" => set(&mut self.chaos, value.parse().ok()),
             "root" => set(&mut self.root, Some(Root::at(value))),
             "traceback" => set(&mut self.traceback, parse_traceback(value)),
             "traceperiod" => {
@@ -389,15 +367,9 @@ impl Config {
                 }
                 value == "1" || value == "0"
             }
-            _ => true,
+            _ => return Applied::Unknown,
         };
-        if !understood {
-            Applied::NotUnderstood
-        } else if ACTIVE.contains(&key) {
-            Applied::Holds
-        } else {
-            Applied::WithoutEffect
-        }
+        if understood { Applied::Holds } else { Applied::NotUnderstood }
     }
 }
 
@@ -408,7 +380,6 @@ enum Applied {
     /// There is no such key.
     Unknown,
     NotUnderstood,
-    WithoutEffect,
 }
 
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {

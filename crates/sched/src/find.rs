@@ -12,7 +12,9 @@ use crate::plant::Wake;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::switch::FAIRNESS_ROUNDS;
-use crate::{idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads, world};
+use crate::{
+    chaos, idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads, world,
+};
 use gosched_runq::{Batch, Popped};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -138,7 +140,7 @@ fn take_urgent(p: &'static Processor) -> Option<GRef> {
 /// before the next slot, so that none of them starves behind goroutines that wake each other. A head
 /// that was there when the global queue last went first goes before that one.
 fn take_in_fairness_round(machine: &Machine, p: &'static Processor) -> Option<GRef> {
-    if !(p.tick() + 1).is_multiple_of(FAIRNESS_ROUNDS) {
+    if !(p.tick() + 1).is_multiple_of(FAIRNESS_ROUNDS) && !chaos::goes_out_of_turn(p) {
         return None;
     }
     move_injected();
@@ -173,8 +175,13 @@ fn take_one_global(p: &'static Processor) -> Option<GRef> {
 }
 
 fn take_local(p: &'static Processor) -> Option<GRef> {
+    let is_head_first = chaos::goes_out_of_turn(p);
     // SAFETY: this machine holds `p`, inside the runtime.
-    match unsafe { p.queue() }.pop()? {
+    let mut queue = unsafe { p.queue() };
+    if is_head_first && let Some(g) = queue.pop_front() {
+        return Some(g);
+    }
+    match queue.pop()? {
         Popped::Next(g) | Popped::Ring(g) => Some(g),
     }
 }

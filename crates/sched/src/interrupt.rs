@@ -9,6 +9,10 @@
 //! time; then a machine in a futex without a time-out, since that call restarts; then any other; then
 //! one of which nobody knows where it is, which the signal's handler finds out.
 //!
+//! Where a filter refuses signals there is no such resort. That is found out when threads run out, by
+//! a signal that does nothing; from then on the rule of [`last_spare`](crate::last_spare) holds, and
+//! if all block nevertheless, there is a word about it.
+//!
 //! A goroutine that has forbidden to be stopped is interrupted as well: it waits, for a lock of the
 //! loader perhaps, and holds nothing longer than it would have done anyway.
 
@@ -17,6 +21,8 @@ use crate::monitor::Noted;
 use crate::observe::Whereabouts;
 use crate::scheduler::SCHEDULER;
 use crate::{fleet, idle, preempt};
+use gosched_base::os::{self, Errno};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// How long processors wait for a machine before a call is interrupted, when there may be no more
 /// machines; and between two interruptions.
@@ -37,9 +43,32 @@ static ASKED_AT: Noted = Noted::new();
 /// The machine to begin with: others come first the next time.
 static NEXT: Noted = Noted::new();
 
+/// What is known of signals to our threads: nothing yet, or one of the others.
+static SIGNALS: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const ALLOWED: u8 = 1;
+const REFUSED: u8 = 2;
+
+/// Whether the system lets threads of ours be signalled. Asked when threads have run out.
+fn can_signal() -> bool {
+    // ORDERING: Relaxed for both; whoever finds it out, finds the same.
+    match SIGNALS.load(Relaxed) {
+        UNKNOWN => {
+            let is_refused = os::tgsigqueue(os::gettid(), 0, 0).is_err();
+            SIGNALS.store(if is_refused { REFUSED } else { ALLOWED }, Relaxed);
+            !is_refused
+        }
+        known => known == ALLOWED,
+    }
+}
+
 /// Whether a blocked call can be ended by signal. Not where thread-locals are shared: the goroutine
 /// could go on on this thread only, which would be no more use to others (`preempt::decide`).
 pub(crate) fn can_end_calls() -> bool {
+    is_meant_to() && can_signal()
+}
+
+fn is_meant_to() -> bool {
     preempt::is_on() && SCHEDULER.settled.get().is_some_and(|settled| !settled.shares_tls)
 }
 
@@ -54,13 +83,34 @@ pub(crate) fn as_last_resort(now: u64) -> bool {
         SINCE.set(now);
     } else if now.saturating_sub(since) >= patience_ns() && has_answered(now) {
         SINCE.set(now);
-        if let Some(machine) = choose() {
+        if !can_signal() {
+            warn_of_refusals();
+        } else if let Some(machine) = choose() {
             ASKED.set(u64::from(machine.id) + 1);
             ASKED_AT.set(now);
-            preempt::force(machine);
+            // A thread that has just ended has no machine that blocks.
+            if preempt::force(machine).is_err_and(|error| error != Errno(libc::ESRCH)) {
+                // ORDERING: Relaxed; see `can_signal`.
+                SIGNALS.store(REFUSED, Relaxed);
+            }
         }
     }
     true
+}
+
+/// No thread can be made, and none can be interrupted.
+#[cold]
+fn warn_of_refusals() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    // ORDERING: Relaxed; only the first one prints.
+    if !WARNED.swap(true, Relaxed) {
+        os::write_all(
+            2,
+            b"gosched: every thread blocks, there can't be more, and the system refuses signals to \
+              them; goroutines wait until one of the calls ends by itself. More threads (maxthreads, \
+              `ulimit -u`, pids.max) or a filter that allows rt_tgsigqueueinfo would help\n",
+        );
+    }
 }
 
 /// Whether the machine that was asked last has taken the signal: under load it may wait for a CPU.
@@ -72,7 +122,7 @@ fn has_answered(now: u64) -> bool {
 
 /// Processors wait for machines, goroutines for processors, and nobody runs any.
 fn is_stuck() -> bool {
-    can_end_calls()
+    is_meant_to()
         && fleet::has_orders()
         && SCHEDULER.processors().all(|p| p.machine().is_none())
         && idle::is_work_in_sight()

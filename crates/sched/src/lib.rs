@@ -8,12 +8,14 @@
 //! ([`idle`]).
 // Models take the files that they need, see `tests/loom_waits.rs`.
 #![cfg(not(loom))]
+#![cfg_attr(not(target_env = "gnu"), allow(dead_code, reason = "what serves `interpose`"))]
 
 mod alloc;
 mod attention;
 mod background;
 mod blocking;
 mod cancel;
+mod chaos;
 mod collect;
 mod config;
 mod contention;
@@ -40,12 +42,17 @@ mod history;
 mod hosted;
 mod identity;
 mod idle;
+#[cfg(target_env = "gnu")]
+mod interpose;
+#[cfg(not(target_env = "gnu"))]
+#[path = "interpose/none.rs"]
 mod interpose;
 mod interrupt;
 mod jumps;
 mod labels;
 mod last_spare;
 mod latency;
+#[cfg(target_env = "gnu")]
 mod libc_threads;
 mod limiter;
 mod locked;

@@ -6,7 +6,7 @@ use crate::plant::{Place, Wake};
 use crate::processor::Processor;
 use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
-use crate::{forked, idle, jumps, plant, switch, transition};
+use crate::{chaos, forked, idle, jumps, plant, switch, transition};
 use gosched_base::rt_abort;
 use gosched_runq::Overflow;
 
@@ -65,6 +65,10 @@ pub(crate) fn ready_inside(inside: &Inside, g: GRef) {
     plant::here(Place::Ready);
     transition::ready(g);
     match inside.machine().processor() {
+        Some(p) if chaos::sends_to_tail(p) => {
+            push_back(p, g);
+            idle::wake_one_for(Wake::Ready);
+        }
         Some(p) => {
             push_next(p, g);
             idle::wake_one_after_swap(Wake::Ready);

@@ -187,20 +187,20 @@ fn all_but_faults() -> libc::sigset_t {
 /// Asks the goroutine that runs on `machine` to yield: by the flag, and by a signal.
 pub(crate) fn request(machine: &Machine) {
     machine.ask_to_preempt(Asked::Computing);
-    send(machine);
+    let _ = send(machine);
 }
 
 /// Ends the system call in which `machine` is blocked, so that others can run on it.
-pub(crate) fn force(machine: &Machine) {
+pub(crate) fn force(machine: &Machine) -> Result<(), Errno> {
     machine.ask_to_preempt(Asked::Forced);
-    send(machine);
+    send(machine)
 }
 
 /// The signal says by itself that it is ours: the mark in the machine may have been taken by an
 /// earlier one. (One that the kernel merges with ours while both wait is lost for the program, as
 /// if it had been merged with another of its own.)
-fn send(machine: &Machine) {
-    let _ = os::tgsigqueue(machine.tid() as i32, libc::SIGURG, our_word());
+fn send(machine: &Machine) -> Result<(), Errno> {
+    os::tgsigqueue(machine.tid() as i32, libc::SIGURG, our_word())
 }
 
 fn our_word() -> usize {

@@ -4,6 +4,7 @@
 //! machine that holds the processor only, the timers under their lock.
 
 use crate::attention::{self, PREEMPT};
+use crate::chaos;
 use crate::counters::PerProcessor;
 use crate::goroutine::{GRef, GoroutineId};
 use crate::histogram::Histogram;
@@ -89,9 +90,10 @@ pub(crate) struct Core {
 impl Processor {
     #[inline]
     pub(crate) fn leak(id: u32) -> &'static Processor {
+        let (rng, attention) = chaos::of_processor(id);
         Box::leak(Box::new(Processor {
             ring: Ring::new(),
-            attention: CachePadded::new(AtomicU32::new(0)),
+            attention: CachePadded::new(AtomicU32::new(attention)),
             urgent: Injector::new(),
             slice: SliceWatch::default(),
             yield_tick: AtomicU32::new(0),
@@ -106,7 +108,7 @@ impl Processor {
             latencies: Histogram::new(),
             traced: AtomicU64::new(0),
             core: UnsafeCell::new(Core {
-                rng: Rng::new(u64::from(id) + 1),
+                rng,
                 free: List::new(),
                 fibers: [None; FIBERS_MAX],
                 fiber_count: 0,

@@ -6,7 +6,7 @@ use crate::machine::Inside;
 use crate::plant::{Place, Wake};
 use crate::scheduler::SCHEDULER;
 use crate::task::{JoinHandle, NewTask};
-use crate::{forked, idle, labels, names, near, park, plant, start, transition};
+use crate::{chaos, forked, idle, labels, names, near, park, plant, start, transition};
 use gosched_fiber::stack::Class;
 
 use std::fmt;
@@ -106,8 +106,13 @@ fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef,
     describe(g, id, parent);
     p.counters.created.add();
     transition::created(g);
-    park::push_next(p, g);
-    idle::wake_one_after_swap(Wake::Spawn);
+    if chaos::sends_to_tail(p) {
+        park::push_back(p, g);
+        idle::wake_one_for(Wake::Spawn);
+    } else {
+        park::push_next(p, g);
+        idle::wake_one_after_swap(Wake::Spawn);
+    }
     inside.leave();
     (g, id)
 }

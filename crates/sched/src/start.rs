@@ -6,8 +6,8 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::signal_mask::bit;
 use crate::{
-    fleet, forked, gomaxprocs, history, latency, locked, monitor, near, panic, plant, preempt,
-    report, steal, threads,
+    chaos, fleet, forked, gomaxprocs, history, latency, locked, monitor, near, panic, plant,
+    preempt, report, steal, threads,
 };
 use gosched_base::{Stderr, barrier, os, rt_abort};
 use gosched_fiber::{fault, pool, tls};
@@ -110,6 +110,9 @@ fn prepare(config: Config) -> bool {
     near::start(|| Topology::read(&settled.sight.root), settled.numa);
     if !settled.steals {
         steal::switch_off();
+    }
+    if let Some(seed) = settled.chaos {
+        chaos::start(seed);
     }
     gomaxprocs::start(&settled);
     SCHEDULER.make_processors(settled.procs);

@@ -20,7 +20,7 @@ use crate::plant::Place;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::{idle, world};
-use gosched_base::os;
+use gosched_base::{Rng, os};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const ROUNDS: u32 = 4;
@@ -122,7 +122,9 @@ fn look_at_some(
     is_last: bool,
     meant: impl Fn(&Processor) -> bool,
 ) -> Option<GRef> {
-    for victim in Order::new(p) {
+    // SAFETY: this machine holds `p`, inside the runtime.
+    let rng = &mut unsafe { p.core() }.rng;
+    for victim in Order::new(rng, SCHEDULER.procs()) {
         let victim = SCHEDULER.processor(victim);
         if victim.id == p.id || !meant(victim) {
             continue;
@@ -234,10 +236,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(p: &'static Processor) -> Order {
-        let count = SCHEDULER.procs();
-        // SAFETY: this machine holds `p`, inside the runtime.
-        let rng = &mut unsafe { p.core() }.rng;
+    fn new(rng: &mut Rng, count: u32) -> Order {
         let mut step = 1 + rng.below(count);
         while gcd(step, count) != 1 {
             step = 1 + rng.below(count);
@@ -259,4 +258,26 @@ impl Iterator for Order {
 
 fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+    use gosched_base::Rng;
+
+    #[test]
+    fn each_is_looked_at_once_whatever_their_number() {
+        let mut rng = Rng::new(7);
+        let mut firsts = [0_u32; 65];
+        for count in 1..=64 {
+            for _ in 0..20 {
+                let order: Vec<u32> = Order::new(&mut rng, count).collect();
+                firsts[order[0] as usize] += 1;
+                let mut sorted = order;
+                sorted.sort_unstable();
+                assert!(sorted.into_iter().eq(0..count), "of {count}");
+            }
+        }
+        assert!(firsts[..64].iter().filter(|times| **times > 0).count() > 32, "{firsts:?}");
+    }
 }

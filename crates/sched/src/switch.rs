@@ -8,13 +8,13 @@
 //! The direct switch is taken only if nobody asked for attention and it is not the round in which
 //! the global queue has its turn.
 
-use crate::attention::TRACE;
+use crate::attention::IDLE;
 use crate::goroutine::GRef;
 use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::plant::Wake;
 use crate::processor::Processor;
-use crate::{idle, park, trace, transition, warm};
+use crate::{chaos, idle, park, trace, transition, warm};
 use gosched_fiber::arch::{self, Context};
 use gosched_fiber::{Fiber, host};
 use gosched_runq::Popped;
@@ -75,7 +75,7 @@ unsafe fn leave_attentively(
 ) -> usize {
     let then = if trace::is_on() { trace::left(machine, g) } else { 0 };
     // ORDERING: Relaxed, as in `leave`.
-    let may_be_direct = p.attention.load(Relaxed) & !TRACE == 0;
+    let may_be_direct = p.attention.load(Relaxed) & !IDLE == 0 && !chaos::goes_out_of_turn(p);
     match may_be_direct.then(|| pick(machine, p)).flatten() {
         Some(next) => {
             if trace::is_on() {
@@ -142,7 +142,7 @@ pub(crate) fn put_back(p: &'static Processor, popped: Popped<GRef>) {
 #[inline(always)]
 pub(crate) fn must_use_scheduler(machine: &Machine, p: &Processor) -> bool {
     // ORDERING: Relaxed; a request that comes now is seen in the next round.
-    p.attention.load(Relaxed) & !TRACE != 0 || is_for_scheduler(machine, p)
+    p.attention.load(Relaxed) & !IDLE != 0 || is_for_scheduler(machine, p)
 }
 
 /// As [`must_use_scheduler`], if nobody asks for attention.

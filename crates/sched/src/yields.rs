@@ -45,6 +45,11 @@ pub(crate) fn to_global_queue(inside: Inside) -> Inside {
     leave(inside, to_global)
 }
 
+/// Yields to the tail of the own ring and returns when the goroutine runs again.
+pub(crate) fn to_ring_tail(inside: Inside) -> Inside {
+    leave(inside, to_ring)
+}
+
 /// Yields to the head of the own ring: the caller goes on first after what is in the next slot, or
 /// what else is to go first.
 pub(crate) fn to_ring_front(inside: Inside) -> Inside {

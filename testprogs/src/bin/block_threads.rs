@@ -1,5 +1,5 @@
 //! How many threads blocking calls take: at the limit, when the system refuses threads, and when
-//! nothing can help. The first argument is the kind. Prints `key=value` lines.
+//! nothing can help. The first argument is the kind; with `-without-signals` a filter refuses those. Prints `key=value` lines.
 
 use gosched::{blocking, go, run, runtime, thread};
 use std::cell::UnsafeCell;
@@ -12,6 +12,11 @@ use testprogs::filter;
 
 fn main() {
     let kind = env::args().nth(1).expect("a kind");
+    let shortened = kind.strip_suffix("-without-signals").map(str::to_owned);
+    if shortened.is_some() {
+        filter::refuse(&[libc::SYS_rt_tgsigqueueinfo, libc::SYS_tgkill], libc::EPERM);
+    }
+    let kind = shortened.unwrap_or(kind);
     run(move || match kind.as_str() {
         "limit" => blocks(60),
         "refused" => {

@@ -3,8 +3,12 @@
 //!
 //! Each act checks what it got. Prints how often each kind of act was done. With `CHAOS_TRACE=FILE`
 //! all of it is traced.
+//!
+//! `sched_chaos orders ROUNDS`: in how many orders four goroutines ran, and how often one that never
+//! waits was broken in on, on one processor.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::env;
 use std::fs::File;
 use std::panic;
@@ -63,6 +67,10 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static DETACHED: AtomicUsize = AtomicUsize::new(0);
 
 fn main() {
+    if env::args().nth(1).is_some_and(|first| first == "orders") {
+        let rounds = env::args().nth(2).and_then(|text| text.parse().ok()).expect("rounds");
+        return gosched::run(move || orders(rounds));
+    }
     let mut numbers = env::args().skip(1).map(|text| text.parse::<u64>().expect("a number"));
     let seed = numbers.next().expect("a seed");
     let milliseconds = numbers.next().expect("milliseconds");
@@ -108,6 +116,31 @@ fn main() {
     println!("runs_in_place={}", counted.runs_in_place);
     println!("timers={}", counted.timers);
     println!("wrong_locals={}", WRONG_LOCALS.load(Relaxed));
+}
+
+/// Ends early when much was seen.
+fn orders(rounds: u64) {
+    const ENOUGH: u64 = 10;
+    let (give, run) = gosched::channel::unbounded();
+    let note = |who: u64, times: usize| {
+        let give = give.clone();
+        go(move || (0..times).for_each(|_| give.send(who).expect("it is there")))
+    };
+    let take = || run.try_iter().collect::<Vec<_>>();
+    let (mut seen, mut broken_in) = (HashSet::new(), 0);
+    for round in 1.. {
+        let all: Vec<_> = (0..4).map(|who| note(who, 1)).collect();
+        all.into_iter().for_each(|one| one.join().expect("no panic"));
+        seen.insert(take());
+        let pair = [note(0, 50), note(1, 50)];
+        pair.into_iter().for_each(|one| one.join().expect("no panic"));
+        // Once is when the first of them has ended.
+        broken_in += take().windows(2).filter(|two| two[0] != two[1]).count() as u64 - 1;
+        if round == rounds || (seen.len() as u64 >= ENOUGH && broken_in >= ENOUGH) {
+            break;
+        }
+    }
+    println!("orders={}\nbroken_in={broken_in}", seen.len());
 }
 
 /// A run that has not ended so long after its time hangs, or does not do what it is for.

@@ -23,9 +23,17 @@
 //!
 //! The fallback order when something is missing is [`Kind`]'s order.
 
+#[cfg(target_env = "gnu")]
 mod glibc;
+#[cfg(not(target_env = "gnu"))]
+mod unknown;
 
-use self::glibc::Libc;
+#[cfg(target_env = "gnu")]
+use self::glibc as libc_here;
+#[cfg(not(target_env = "gnu"))]
+use self::unknown as libc_here;
+
+use self::libc_here::Libc;
 use crate::host;
 use crate::signals::Blocked;
 use std::fmt;
@@ -59,6 +67,8 @@ impl Kind {
 pub enum Defect {
     /// It was not asked for.
     NotAsked,
+    /// The program is built for another libc than glibc.
+    UnknownLibc,
     /// libc does not have this symbol.
     MissingSymbol(&'static str),
     /// This field of libc's is not where, or not as, it is understood (with its offset).
@@ -73,6 +83,7 @@ impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Defect::NotAsked => write!(f, "not asked for"),
+            Defect::UnknownLibc => write!(f, "this libc is not glibc"),
             Defect::MissingSymbol(name) => write!(f, "libc has no {name}"),
             Defect::Layout(what, at) => write!(f, "{what} (offset {at}) is not understood"),
             Defect::Memory(errno) => write!(f, "no memory: {}", os_error(*errno)),
@@ -145,7 +156,7 @@ static CHOSEN: OnceLock<(Kind, host::Access, Libc)> = OnceLock::new();
 pub fn init(wanted: Option<Kind>, access: Option<host::Access>) -> Kind {
     CHOSEN
         .get_or_init(|| {
-            let access = host::init(access);
+            let access = host::init(libc_here::access(access));
             let libc = Libc::look(wanted != Some(Kind::DeadThread));
             let best = match libc.template_defect() {
                 None => Kind::Template,

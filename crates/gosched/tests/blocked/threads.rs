@@ -80,3 +80,17 @@ fn the_last_thread_goes_to_a_holder_that_has_yielded() {
         }
     }
 }
+
+/// Neither a new thread nor a signal that ends a call: who holds the lock gets the last thread, and
+/// where that helps nobody, there is a word about it.
+#[test]
+fn without_threads_and_signals_the_holder_goes_on_or_there_is_a_word() {
+    for lock in ["std", "libc"] {
+        let arguments = ["held-without-signals", lock, "yields", "2"];
+        assert_eq!(run("maxthreads=8", "block_threads", &arguments).number("done"), 100);
+    }
+    let arguments = ["pipes-without-signals", "200", "8", "undeclared"];
+    let ended = run("maxthreads=16", "block_threads", &arguments);
+    assert_eq!(ended.number("done"), 200);
+    assert!(ended.err().contains("refuses signals to them"), "{}", ended.err());
+}

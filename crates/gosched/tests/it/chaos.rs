@@ -67,3 +67,27 @@ fn where_registers_need_system_calls() {
 fn on_a_thread_for_each() {
     chaos("threads");
 }
+
+/// What the dice are for: orders that never come by themselves.
+#[test]
+fn dice_show_other_orders() {
+    const ENOUGH: u64 = 10;
+    let orders = |settings: &str, rounds: &str| {
+        let child = Child::new("sched_chaos", &["orders", rounds]).procs(1);
+        child.env("GOSCHED", settings).run()
+    };
+    for seed in ["1", "2"] {
+        let ended = orders(&format!("slice=off,chaos={seed}"), "0");
+        let figures = ended.figures();
+        assert!(figures.get("orders") >= ENOUGH, "{}", ended.story());
+        assert!(figures.get("broken_in") >= ENOUGH, "{}", ended.story());
+    }
+    let ended = orders("slice=off", "100");
+    assert!(ended.figures().get("orders") < ENOUGH, "{}", ended.story());
+}
+
+/// All that the acts check holds whatever the dice say.
+#[test]
+fn with_dice() {
+    chaos("own,chaos=7");
+}

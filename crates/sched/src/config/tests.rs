@@ -1,4 +1,4 @@
-use super::{Applied, Class, Config};
+use super::{Applied, Class, Config, KEYS};
 
 #[path = "../../../../testprogs/fuzz.rs"]
 mod fuzz;
@@ -19,6 +19,17 @@ fn all_apply(text: &[u8]) -> bool {
     all
 }
 
+/// One that is only named would be silent about having no effect.
+#[test]
+fn every_key_of_the_table_is_acted_on() {
+    for (key, _) in KEYS {
+        let applied = Config::new().apply(key, "not a value of any", &mut false);
+        // A folder may have any name.
+        assert!(matches!(applied, Applied::NotUnderstood) || *key == "root", "{key}: {applied:?}");
+    }
+    assert_eq!(Config::new().apply("nonsense", "1", &mut false), Applied::Unknown);
+}
+
 #[test]
 fn settings_end_nothing() {
     let good: [&[u8]; 5] = [
@@ -26,7 +37,7 @@ fn settings_end_nothing() {
         b"schedtrace=1000,scheddetail=1,schedtracejson=0",
         b"asyncpreemptoff=1,slice=10ms,numa=pin,gc=off",
         b"slice=off, updatemaxprocs = 0 ,containermaxprocs",
-        b"traceback=single,panic=abort,stack=1M,slice=100us",
+        b"traceback=single,panic=abort,stack=1M,slice=100us,chaos=7",
     ];
     fuzz::run("settings", 3_000, &good, all_apply);
 }

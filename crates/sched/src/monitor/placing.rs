@@ -9,7 +9,7 @@ use crate::observe::Whereabouts;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::timer::AT_ONCE;
-use crate::{idle, preempt, start};
+use crate::{chaos, idle, preempt, start};
 use gosched_runq::List;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -162,6 +162,7 @@ pub(super) fn preempt_overdue(now: u64) -> usize {
     if slice == u64::MAX || !idle::is_work_in_sight() {
         return 0;
     }
+    let slice = chaos::part_of_slice(slice);
     let mut count = 0;
     for p in SCHEDULER.processors() {
         let Some(machine) = p.machine() else { continue };

@@ -30,7 +30,13 @@ use self::robust::Robust;
 use self::symbols::{Plain, Symbols};
 use self::template::{Ends, Template};
 use super::{Block, Defect};
+use crate::host::Access;
 use std::ops::Range;
+
+/// How registers are to be accessed: as asked.
+pub(super) fn access(wanted: Option<Access>) -> Option<Access> {
+    wanted
+}
 
 /// All that is known of this process's libc; made once.
 #[derive(Debug)]
@@ -225,8 +231,9 @@ impl Libc {
             .map_err(Defect::ThreadCreation)?;
         // SAFETY: where the dead thread's number was; the kernel has cleared it.
         unsafe { ((made.tcb + blocks.tid_offset) as *mut i32).write(tid) };
-        if let Some(rseq) = self.symbols.rseq_offset {
-            template::unregister_rseq(made.tcb.wrapping_add_signed(rseq));
+        if let Some(rseq) = self.symbols.rseq {
+            // SAFETY: its thread has ended.
+            unsafe { rseq.forget(made.tcb) };
         }
         // libc gives a thread its thread-locals before it puts it into the list; a `dlopen` in
         // between missed it.
@@ -441,6 +448,10 @@ fn for_blocks(symbols: &Symbols, one: &DeadThread) -> Result<ForBlocks, Defect> 
     }
     // Not `one`, whose thread has called malloc, which may keep thread-locals in the executable.
     let pristine = a_dead_thread(area, Task::Die { tid_offset })?;
+    if let Some(rseq) = symbols.rseq {
+        // SAFETY: its thread has ended.
+        unsafe { rseq.forget(pristine.tcb) };
+    }
     let modules = Modules::look(pristine.tcb, area.below_tcb());
     let robust = one.robust.map(Robust::at).ok_or(Defect::Layout("robust_head", 0))?;
     Ok(ForBlocks { call_tls_dtors, modules, robust, tid_offset, area })

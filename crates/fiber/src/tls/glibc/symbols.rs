@@ -33,8 +33,8 @@ pub(in crate::tls) struct Symbols {
     pub(super) tid: Option<Field>,
     pub(super) list: Option<Field>,
     pub(super) specific: Option<Field>,
-    /// Offset of the restartable-sequence area from FS (public, glibc 2.35).
-    pub(super) rseq_offset: Option<isize>,
+    /// Where the area for restartable sequences is (public, glibc 2.35).
+    pub(super) rseq: Option<Rseq>,
 }
 
 /// A field as the debuggers' tables describe it.
@@ -64,14 +64,14 @@ impl Symbols {
             tid: field(c"_thread_db_pthread_tid"),
             list: field(c"_thread_db_pthread_list"),
             specific: field(c"_thread_db_pthread_specific"),
-            rseq_offset: rseq_offset(),
+            rseq: Rseq::look_up(),
         }
     }
 }
 
 impl Symbols {
     pub(in crate::tls) fn has_rseq(&self) -> bool {
-        self.rseq_offset.is_some()
+        self.rseq.is_some()
     }
 
     /// What was looked up, and whether it was found.
@@ -123,9 +123,54 @@ fn static_area() -> Option<(usize, usize)> {
     (size > 0 && align.is_power_of_two()).then_some((size, align))
 }
 
-fn rseq_offset() -> Option<isize> {
+/// The area of each thread that the kernel writes to while that thread runs. In the control block up
+/// to glibc 2.40, from 2.41 on among the thread-locals, behind those of the modules.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rseq {
+    /// From FS.
+    offset: isize,
+    bytes: usize,
+}
+
+/// The smallest area there ever was, and its alignment.
+const RSEQ_MIN: usize = 32;
+
+impl Rseq {
+    fn look_up() -> Option<Rseq> {
+        let offset = public(c"__rseq_offset")?.cast::<isize>();
+        let bytes = public(c"__rseq_size")?.cast::<u32>();
+        // SAFETY: a public constant of type ptrdiff_t.
+        let offset = unsafe { offset.read() };
+        // SAFETY: a public constant of type unsigned int.
+        let bytes = unsafe { bytes.read() } as usize;
+        Some(Rseq { offset, bytes: bytes.next_multiple_of(4).max(RSEQ_MIN) })
+    }
+
+    /// Whether a byte of the control block is one of it.
+    pub(super) fn holds(self, offset: usize) -> bool {
+        let begin = usize::try_from(self.offset);
+        begin.is_ok_and(|begin| (begin..begin + self.bytes).contains(&offset))
+    }
+
+    /// Makes the area that of a thread which has not registered: all of it zero, but for
+    /// `cpu_id = -1`, by which libc knows to ask the kernel instead. So no two blocks differ there
+    /// that were used otherwise alike.
+    ///
+    /// # Safety
+    /// * The block at `tcb` is complete, and no thread has its area registered any more.
+    pub(super) unsafe fn forget(self, tcb: usize) {
+        const CPU_ID: usize = 1;
+        const CPU_ID_UNINITIALIZED: u32 = u32::MAX;
+        let area = tcb.wrapping_add_signed(self.offset) as *mut u32;
+        // SAFETY: by the caller; aligned to 32 in every block.
+        unsafe { area.write_bytes(0, self.bytes / 4) };
+        // SAFETY: its second word.
+        unsafe { area.wrapping_add(CPU_ID).write(CPU_ID_UNINITIALIZED) };
+    }
+}
+
+fn public(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: a terminated string; a missing symbol gives null.
-    let p = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()) };
-    // SAFETY: a public constant of type ptrdiff_t.
-    (!p.is_null()).then(|| unsafe { p.cast::<isize>().read() })
+    let p = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!p.is_null()).then_some(p)
 }

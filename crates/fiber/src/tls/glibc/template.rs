@@ -12,7 +12,7 @@
 //!   itself, its vector of modules, its number, its stack's bounds, its neighbours in the list.
 
 use super::dead_thread::{DeadThread, Task};
-use super::symbols::Symbols;
+use super::symbols::{Rseq, Symbols};
 use super::{Area, Defect, dead_thread};
 use std::ffi::c_void;
 
@@ -38,7 +38,7 @@ pub(super) struct Template {
     tid: usize,
     list: usize,
     stack_start: usize,
-    rseq: Option<isize>,
+    rseq: Option<Rseq>,
     resolver: Option<(isize, isize)>,
 }
 
@@ -104,10 +104,8 @@ impl Template {
         if symbols.tid.is_some_and(|f| f.offset != tid || f.bits != 32) {
             return Err(Defect::Layout("tid", tid));
         }
-        let rseq = symbols.rseq_offset;
-        let in_rseq = |offset: usize| {
-            rseq.is_some_and(|r| r >= 0 && (r as usize..r as usize + 32).contains(&offset))
-        };
+        let rseq = symbols.rseq;
+        let in_rseq = |offset: usize| rseq.is_some_and(|rseq| rseq.holds(offset));
         let mut words = Vec::with_capacity(bytes / 8);
         let mut stack_start = None;
         for offset in (0..bytes).step_by(8) {
@@ -185,7 +183,8 @@ impl Template {
         // SAFETY: an aligned 32-bit field of the block.
         unsafe { ((tcb + self.tid) as *mut i32).write(tid) };
         if let Some(rseq) = self.rseq {
-            unregister_rseq(tcb.wrapping_add_signed(rseq));
+            // SAFETY: made just now, for no thread.
+            unsafe { rseq.forget(tcb) };
         }
         if let Some((at, distance)) = self.resolver {
             put(tcb.wrapping_add_signed(at), tcb.wrapping_add_signed(distance));
@@ -212,14 +211,6 @@ fn neighbours(a: usize, b: usize) -> Option<Ends> {
 fn resolver(at: isize, a: usize, b: usize) -> Option<(isize, isize)> {
     let distance = |tcb: usize| word(tcb.wrapping_add_signed(at)).wrapping_sub(tcb) as isize;
     (distance(a) == distance(b)).then(|| (at, distance(a)))
-}
-
-/// `cpu_id = -1, cpu_id_start = 0`: libc then asks the kernel instead. The kernel writes the area
-/// of the thread that registered it, never ours.
-pub(super) fn unregister_rseq(area: usize) {
-    const CPU_ID_UNINITIALIZED: u32 = u32::MAX;
-    // SAFETY: `__rseq_offset` points at an aligned area of at least 8 bytes in every block.
-    unsafe { (area as *mut [u32; 2]).write([0, CPU_ID_UNINITIALIZED]) };
 }
 
 fn word(address: usize) -> usize {

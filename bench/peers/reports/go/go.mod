@@ -1,0 +1,3 @@
+module peers-reports
+
+go 1.27
