@@ -13,6 +13,7 @@ mod hogs_share;
 mod http_hello;
 mod idle;
 mod locks;
+mod operations;
 mod parked_memory;
 mod pingpong;
 mod preempt_latency;
@@ -101,4 +102,5 @@ pub(crate) const ALL: &[Bench] = &[
     bench("http_hello", Goroutine, http_hello::run),
     bench("http_raw", Goroutine, serve::http),
     bench("scaling", Goroutine, scaling::run),
+    bench("operations", Goroutine, operations::run),
 ];
