@@ -5,9 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::instructions;
 use crate::plan::{self, minutes};
 use crate::report::Report;
 use crate::steps::{self, Context};
@@ -39,6 +41,12 @@ const STEPS: &[Step] = &[
     Step { name: "miri", what: "undefined behaviour", limit: minutes(30), run: steps::miri },
     Step { name: "doc", what: "documentation", limit: minutes(20), run: steps::doc },
     Step { name: "programs", what: "the command itself", limit: minutes(20), run: steps::programs },
+    Step {
+        name: "instructions",
+        what: "how many an operation takes",
+        limit: minutes(20),
+        run: instructions::compare,
+    },
     Step { name: "go", what: "Go's tools", limit: minutes(5), run: steps::go_tools },
     Step { name: "cross", what: "aarch64", limit: minutes(20), run: steps::cross },
 ];
@@ -48,6 +56,8 @@ struct Done {
     name: &'static str,
     report: Report,
     took: Duration,
+    /// What it used of the CPUs.
+    cpu: Duration,
 }
 
 /// Runs the named steps, or all when `names` is empty.
@@ -57,7 +67,14 @@ pub(crate) fn run(names: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     }
     let chosen = STEPS.iter().filter(|step| names.is_empty() || names.contains(&step.name));
-    run_steps(chosen)
+    run_steps(&chosen.collect::<Vec<_>>())
+}
+
+/// Enters what is counted now into the table of instructions.
+pub(crate) fn accept_instructions() -> ExitCode {
+    let what = "instructions of operations, accepted";
+    let accept = Step { name: "instructions", what, limit: minutes(20), run: instructions::accept };
+    run_steps(&[&accept])
 }
 
 /// Runs the loom tests of one crate.
@@ -69,7 +86,8 @@ pub(crate) fn run_loom_of(name: &str) -> ExitCode {
     let start = Instant::now();
     let context = Context { workspace: &workspace, deadline: start + plan::TOTAL };
     let report = steps::loom_of(&context, name);
-    finish(vec![Done { name: "loom", report, took: start.elapsed() }])
+    let cpu = children_cpu().unwrap_or_default();
+    finish(vec![Done { name: "loom", report, took: start.elapsed(), cpu }])
 }
 
 /// The names of the steps, for the help text.
@@ -77,23 +95,24 @@ pub(crate) fn steps_help() -> String {
     let mut text = String::from("\nSteps of ci:\n");
     for step in STEPS {
         let minutes = step.limit.as_secs() / 60;
-        let _ = writeln!(text, "  {:<10} {:<26} at most {minutes} min", step.name, step.what);
+        let _ = writeln!(text, "  {:<12} {:<26} at most {minutes} min", step.name, step.what);
     }
     text
 }
 
-fn run_steps(chosen: impl Iterator<Item = &'static Step>) -> ExitCode {
+fn run_steps(chosen: &[&Step]) -> ExitCode {
     let workspace = match Workspace::load() {
         Ok(workspace) => workspace,
         Err(error) => return no_workspace(&error),
     };
     let end = Instant::now() + plan::TOTAL;
-    finish(chosen.map(|step| run_step(step, &workspace, end)).collect())
+    finish(chosen.iter().map(|step| run_step(step, &workspace, end)).collect())
 }
 
 fn run_step(step: &Step, workspace: &Workspace, end: Instant) -> Done {
     println!("\n== {}: {}", step.name, step.what);
     let start = Instant::now();
+    let before = children_cpu().unwrap_or_default();
     let mut report = if start >= end {
         Report::fail("not run: the steps before it used up the whole time")
     } else {
@@ -104,6 +123,7 @@ fn run_step(step: &Step, workspace: &Workspace, end: Instant) -> Done {
         report = Report::fail("the step ran nothing");
     }
     let took = start.elapsed();
+    let cpu = children_cpu().unwrap_or_default().saturating_sub(before);
     for reason in &report.skips {
         println!("SKIPPED: {reason}");
     }
@@ -111,14 +131,24 @@ fn run_step(step: &Step, workspace: &Workspace, end: Instant) -> Done {
         println!("FAILED: {failure}");
     }
     println!("-- {}: {} in {:.1} s", step.name, report.counts(), took.as_secs_f64());
-    Done { name: step.name, report, took }
+    Done { name: step.name, report, took, cpu }
+}
+
+/// The CPU time of all processes that have ended and been waited for, by us or by one of them.
+fn children_cpu() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // After the name in parentheses: fields 16 and 17 of proc(5).
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some(Duration::from_millis(10 * (ticks()? + ticks()?)))
 }
 
 /// Prints the sum and turns it into the exit code.
 fn finish(done: Vec<Done>) -> ExitCode {
     println!("\n== summary");
-    for Done { name, report, took } in &done {
-        println!("{name:<10} {:<44} {:>7.1} s", report.counts(), took.as_secs_f64());
+    for Done { name, report, took, cpu } in &done {
+        let (took, cpu) = (took.as_secs_f64(), cpu.as_secs_f64());
+        println!("{name:<12} {:<44} {took:>7.1} s {cpu:>7.1} s of CPU", report.counts());
     }
     print_once("Skipped", &done, |report| &report.skips);
     print_once("Failed", &done, |report| &report.failures);

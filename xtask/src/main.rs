@@ -5,6 +5,7 @@
 //! * `plan` is the page to edit: which crates, programs and time limits CI has.
 //! * `ci` orders the steps and adds up; `steps` says what each one runs.
 //! * `run` starts a command, shows its output as it comes and ends it when its time is over.
+//! * `instructions` counts those that operations take.
 //! * `fuzz` runs one test for longer.
 //! * `tally` reads the counts out of what `cargo test` prints.
 //! * `tidy` holds the checks of the source itself.
@@ -13,6 +14,7 @@
 
 mod ci;
 mod fuzz;
+mod instructions;
 mod plan;
 mod report;
 mod run;
@@ -32,6 +34,9 @@ Usage: cargo xtask COMMAND
   loom [CRATE]   run the loom tests of all crates, or of one
   miri           run the tests that Miri understands
   cross          check the portable crates for aarch64
+  instructions [--accept]
+                 count those that operations take and compare them with the
+                 table, or enter them into it
   fuzz PARSER --secs N
                  give a parser inputs made by chance; `fuzz` lists them
   help           print this text
@@ -46,7 +51,8 @@ fn main() -> ExitCode {
         Some((&"ci", names)) => ci::run(names),
         Some((&"loom", [])) => ci::run(&["loom"]),
         Some((&"loom", [name])) => ci::run_loom_of(name),
-        Some((&name @ ("tidy" | "miri" | "cross"), [])) => ci::run(&[name]),
+        Some((&name @ ("tidy" | "miri" | "cross" | "instructions"), [])) => ci::run(&[name]),
+        Some((&"instructions", ["--accept"])) => ci::accept_instructions(),
         Some((&"fuzz", [name, "--secs", seconds])) => fuzz::run(name, seconds),
         Some((&"fuzz", [])) => {
             print!("{}", fuzz::list());

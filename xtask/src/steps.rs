@@ -50,11 +50,7 @@ pub(crate) fn debug_tests(context: &Context<'_>) -> Report {
 
 pub(crate) fn release_tests(context: &Context<'_>) -> Report {
     let mut report = Report::default();
-    // The optimiser is what matters here. Optimising across crates is the benches' wish, and takes
-    // longer to build than the tests take to run.
-    let mut task = cargo(&["test", "--release", "--no-fail-fast"])
-        .variable("CARGO_PROFILE_RELEASE_LTO", "off")
-        .variable("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    let mut task = quick_release(&["test", "--release", "--no-fail-fast"]);
     let mut any = false;
     for folder in plan::RELEASE_CRATES {
         let Some(package) = context.workspace.package_in(folder) else {
@@ -74,12 +70,11 @@ pub(crate) fn release_tests(context: &Context<'_>) -> Report {
     report
 }
 
-/// The torture test, optimised and with debug assertions, which needs a build of its own.
+/// The torture test, optimised and with debug assertions.
 pub(crate) fn torture(context: &Context<'_>) -> Report {
-    let args = ["test", "--release", "--target-dir", "target/torture", "-p", "gosched"];
-    let task = cargo(&args).args(["--test", "torture", "--", "--show-output", "--test-threads=1"]);
+    let args = ["test", "--release", "-p", "gosched", "--test", "torture"];
+    let task = quick_release(&args).args(["--", "--show-output", "--test-threads=1"]);
     let task = task.variable("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
-    let task = task.variable("CARGO_PROFILE_RELEASE_LTO", "off");
     tests(context, &task.variable("TORTURE_SECS", plan::TORTURE_SECS), Models::MayBeEmpty)
 }
 
@@ -239,8 +234,18 @@ pub(crate) fn cross(context: &Context<'_>) -> Report {
     check(context, &task)
 }
 
-fn cargo(args: &[&str]) -> Task {
-    Task::new(workspace::cargo()).args(args)
+/// Builds are made once here: no state is kept for the next one, and no debug information that only
+/// a debugger reads.
+pub(crate) fn cargo(args: &[&str]) -> Task {
+    let task = Task::new(workspace::cargo()).args(args);
+    task.variable("CARGO_INCREMENTAL", "0").variable("CARGO_PROFILE_DEV_DEBUG", "limited")
+}
+
+/// Optimised, but not across crates: that is the benches' wish, and takes longer to build than the
+/// tests take to run.
+fn quick_release(args: &[&str]) -> Task {
+    let task = cargo(args).variable("CARGO_PROFILE_RELEASE_LTO", "off");
+    task.variable("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
 }
 
 /// A tool of the nightly toolchain, which only rustup's own programs on the path can pick.
@@ -255,7 +260,11 @@ fn check(context: &Context<'_>, task: &Task) -> Report {
 }
 
 /// Runs a command that counts as one check and hands on its output.
-fn watched(context: &Context<'_>, task: &Task, on_line: impl FnMut(&str) -> Shown) -> Report {
+pub(crate) fn watched(
+    context: &Context<'_>,
+    task: &Task,
+    on_line: impl FnMut(&str) -> Shown,
+) -> Report {
     match ending(context, task, on_line) {
         None => Report::pass(),
         Some(failure) => Report::fail(failure),

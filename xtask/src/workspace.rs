@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) struct Workspace {
     /// The root of the repository.
     pub(crate) root: PathBuf,
+    /// Where cargo builds.
+    pub(crate) target: PathBuf,
     /// Its members.
     pub(crate) packages: Vec<Package>,
 }
@@ -54,7 +56,8 @@ impl Workspace {
             .map_err(|error| format!("cargo metadata: {error}"))?;
         let packages =
             list(&metadata["packages"]).iter().map(|package| read(package, &root)).collect();
-        Ok(Workspace { root, packages })
+        let target = PathBuf::from(text(&metadata["target_directory"]));
+        Ok(Workspace { root, target, packages })
     }
 
     pub(crate) fn package_in(&self, folder: &str) -> Option<&Package> {

@@ -14,6 +14,7 @@ mod http_hello;
 mod idle;
 mod locks;
 mod net_pingpong;
+mod operations;
 mod parked_memory;
 mod pingpong;
 mod preempt_latency;
@@ -103,4 +104,5 @@ pub(crate) const ALL: &[Bench] = &[
     bench("http_hello", Goroutine, http_hello::run),
     bench("http_raw", Goroutine, serve::http),
     bench("scaling", Goroutine, scaling::run),
+    bench("operations", Goroutine, operations::run),
 ];

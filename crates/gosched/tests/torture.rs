@@ -11,6 +11,9 @@ mod child;
 use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What `child` builds.
+const PROGRAMS: &[&str] = &["--bin", "torture"];
+
 fn torture(mode: &str) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let seed = env::var("TORTURE_SEED").unwrap_or_else(|_| now.subsec_micros().to_string());

@@ -48,7 +48,7 @@ fn check() {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     run(|| {
         // On a busy machine it may take more than that until somebody has stolen.
         let begun = Instant::now();

@@ -83,10 +83,10 @@ impl Ended {
     }
 }
 
-/// Where the programs are, after having them built.
+/// Where the programs are, after having those built that this test wants.
 fn programs() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
-    DIRECTORY.get_or_init(|| build(&["--bins"]))
+    DIRECTORY.get_or_init(|| build(crate::PROGRAMS))
 }
 
 /// The shared library `embedded`, after having it built.

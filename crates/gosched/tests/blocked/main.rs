@@ -5,3 +5,6 @@ mod child;
 mod stops;
 mod threads;
 mod waits;
+
+/// What `child` builds.
+const PROGRAMS: &[&str] = &["--bins"];

@@ -14,3 +14,6 @@ mod hogs;
 mod loader;
 mod state;
 mod stops;
+
+/// What `child` builds.
+const PROGRAMS: &[&str] = &["--bins"];

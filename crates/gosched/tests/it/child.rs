@@ -35,28 +35,13 @@ impl Child {
 
     /// As [`new`](Child::new), from a build with `panic = "abort"`.
     pub(crate) fn aborting(program: &str, arguments: &[&str]) -> Child {
-        let name = format!("CARGO_PROFILE_{}_PANIC", profile_name(&profile()));
-        let set_up = |build: &mut Command| {
-            build.env(name, "abort");
-        };
-        Child::at(&build_apart(program, "panic-abort", set_up), arguments)
+        Child::at(&programs_that_abort(program), arguments)
     }
 
-    /// As [`new`](Child::new), from a build with allocations planted in the runtime.
+    /// As [`new`](Child::new), from a build that records what the scheduler does, and in which
+    /// allocations and forgotten wakes can be planted.
     pub(crate) fn planted(program: &str, arguments: &[&str]) -> Child {
-        let set_up = |build: &mut Command| {
-            build.args(["--features", "plant"]);
-        };
-        Child::at(&build_apart(program, "plant", set_up), arguments)
-    }
-
-    /// As [`new`](Child::new), from a build that records what the scheduler does, and in which wakes
-    /// can be planted to be forgotten.
-    pub(crate) fn recorded(program: &str, arguments: &[&str]) -> Child {
-        let set_up = |build: &mut Command| {
-            build.args(["--features", "history,plant"]);
-        };
-        Child::at(&build_apart(program, "history", set_up), arguments)
+        Child::at(&planted_programs().join(program), arguments)
     }
 
     pub(crate) fn env(mut self, key: &str, value: &str) -> Child {
@@ -180,25 +165,29 @@ impl Figures<'_> {
 /// Where the programs are, after having them built.
 fn programs() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| build(&["--bins"], "", |_| ()))
+}
+
+/// Where the programs of the features `history` and `plant` are, after having them built. Programs
+/// of other builds must not have their names.
+fn planted_programs() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    let what = ["--bin", "sched_history", "--bin", "sched_alloc_planted"];
     DIRECTORY.get_or_init(|| {
-        let profile = profile();
-        let mut build = build(&["--bins"]);
-        build.arg("--target-dir").arg(profile.parent().expect("target/PROFILE"));
-        assert!(build.status().expect("cargo runs").success(), "the programs build");
-        profile
+        build(&what, "", |build| {
+            build.args(["--features", "history,plant"]);
+        })
     })
 }
 
-/// One program, built differently from the others, in a target directory of its own.
-fn build_apart(program: &str, directory: &str, set_up: impl FnOnce(&mut Command)) -> PathBuf {
-    let profile = profile();
-    let name = profile.file_name().expect("target/PROFILE").to_owned();
-    let target = profile.parent().expect("target/PROFILE").join(directory);
-    let mut build = build(&["--bin", program]);
-    build.arg("--target-dir").arg(&target);
-    set_up(&mut build);
-    assert!(build.status().expect("cargo runs").success(), "the program builds");
-    target.join(name).join(program)
+/// `program` with `panic = "abort"`, in a target directory of its own, since nothing in it is like
+/// the other builds'.
+fn programs_that_abort(program: &str) -> PathBuf {
+    let profile = if profile().ends_with("release") { "RELEASE" } else { "DEV" };
+    let set_up = |build: &mut Command| {
+        build.env(format!("CARGO_PROFILE_{profile}_PANIC"), "abort").arg("--no-default-features");
+    };
+    build(&["--bin", program], "panic-abort", set_up).join(program)
 }
 
 /// The directory of the profile with which this test was built.
@@ -207,17 +196,17 @@ pub(crate) fn profile() -> PathBuf {
     test.ancestors().nth(2).expect("target/PROFILE/deps/test").to_owned()
 }
 
-fn profile_name(profile: &Path) -> &'static str {
-    if profile.ends_with("release") { "RELEASE" } else { "DEV" }
-}
-
-/// `cargo build` of the programs in that profile.
-fn build(what: &[&str]) -> Command {
+/// Builds programs as this test was built, and what differs. Returns where they are.
+fn build(what: &[&str], subdirectory: &str, set_up: impl FnOnce(&mut Command)) -> PathBuf {
+    let profile = profile();
+    let target = profile.parent().expect("target/PROFILE").join(subdirectory);
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--package", "testprogs"]).args(what);
-    if profile().ends_with("release") {
+    build.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR"));
+    if profile.ends_with("release") {
         build.arg("--release");
     }
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
-    build
+    set_up(&mut build);
+    assert!(build.status().expect("cargo runs").success(), "the programs build");
+    target.join(profile.file_name().expect("target/PROFILE"))
 }

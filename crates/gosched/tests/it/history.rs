@@ -11,7 +11,7 @@ const SEEDS: u32 = if cfg!(debug_assertions) { 6 } else { 12 };
 
 fn child(seed: u32, patience: &str) -> Child {
     let seed = seed.to_string();
-    Child::recorded("sched_history", &[&seed, patience]).env("GOSCHED_TEST_SEED", &seed)
+    Child::planted("sched_history", &[&seed, patience]).env("GOSCHED_TEST_SEED", &seed)
 }
 
 /// What happens in any load, in sums over the seeds. Direct runs: by what was handed over, too.

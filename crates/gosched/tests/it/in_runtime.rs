@@ -4,6 +4,7 @@
 use crate::child::Child;
 
 const ALLOC: &str = "sched_alloc";
+const PLANTED: &str = "sched_alloc_planted";
 
 #[test]
 fn nothing_allocates_inside_the_runtime() {
@@ -25,10 +26,10 @@ fn nothing_allocates_inside_the_runtime() {
 #[test]
 fn a_planted_allocation_is_seen() {
     for place in ["spawn", "exit", "park", "ready", "timer", "steal"] {
-        let child = Child::planted(ALLOC, &[]).procs(8).env("GOSCHED_TEST_PLANT", place);
+        let child = Child::planted(PLANTED, &[]).procs(8).env("GOSCHED_TEST_PLANT", place);
         let ended = child.run();
         ended.expect_signal(libc::SIGABRT);
         ended.expect_err_parts(&["allocator called inside the runtime\n"]);
     }
-    Child::planted(ALLOC, &[]).procs(8).run().expect_code(0);
+    Child::planted(PLANTED, &[]).procs(8).run().expect_code(0);
 }

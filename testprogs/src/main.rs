@@ -1,2 +1,0 @@
-//! Command of gosched.
-fn main() {}
