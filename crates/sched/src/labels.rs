@@ -7,7 +7,7 @@
 //! * The goroutine itself, and a signal handler that has interrupted it outside the runtime: always. It
 //!   alone takes them away.
 //! * Others: under the lock, which it takes to take them away.
-//! * Who drains samples: until the drain after the one in which [`take_garbage`] gave them.
+//! * Who drains samples: until the drain after the one in which `take_garbage` gave them.
 
 use crate::critical::Critical;
 use crate::current::current;

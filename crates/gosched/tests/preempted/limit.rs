@@ -3,7 +3,7 @@
 use crate::child::in_child;
 use gosched::{blocking, go, run, runtime};
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// A semaphore of libc's: its waits don't go through anything that the runtime knows of.
@@ -132,6 +132,15 @@ fn in_declared_calls() {
     });
 }
 
+/// The thread that waits for the semaphore, or is about to.
+static IN_SEMAPHORE: AtomicI32 = AtomicI32::new(0);
+
+/// Whether the kernel says so of the thread.
+fn is_asleep(thread: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S")))
+}
+
 /// A call with a time-out would return EINTR, so it is not interrupted while a machine is to be had
 /// whose call restarts.
 #[test]
@@ -144,8 +153,15 @@ fn a_futex_without_a_time_out_is_interrupted_first() {
             let pipe = Pipe::new();
             let block = move |i| {
                 if i == 0 {
-                    semaphore.wait()
+                    // SAFETY: no memory is passed.
+                    IN_SEMAPHORE.store(unsafe { libc::gettid() }, SeqCst);
+                    semaphore.wait();
+                    IN_SEMAPHORE.store(0, SeqCst);
                 } else {
+                    // Else there would be nobody but them to interrupt.
+                    while !is_asleep(IN_SEMAPHORE.load(SeqCst)) {
+                        std::thread::yield_now();
+                    }
                     assert_eq!(pipe.poll(), 1)
                 }
                 // The two that poll have both seen the byte.
