@@ -31,6 +31,7 @@ Usage: cargo xtask COMMAND
   tidy           check the source: layers, unsafe, orderings, pages, links
   loom [CRATE]   run the loom tests of all crates, or of one
   miri           run the tests that Miri understands
+  sanitize KIND  run tests under a sanitizer: address or thread
   cross          check the portable crates for aarch64
   fuzz PARSER --secs N
                  give a parser inputs made by chance; `fuzz` lists them
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Some((&"loom", [name])) => ci::run_loom_of(name),
         Some((&name @ ("tidy" | "miri" | "cross"), [])) => ci::run(&[name]),
         Some((&"fuzz", [name, "--secs", seconds])) => fuzz::run(name, seconds),
+        Some((&"sanitize", [name])) => ci::run_sanitizer(name),
         Some((&"fuzz", [])) => {
             print!("{}", fuzz::list());
             ExitCode::SUCCESS
