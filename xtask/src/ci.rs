@@ -51,6 +51,22 @@ const STEPS: &[Step] = &[
     Step { name: "cross", what: "aarch64", limit: minutes(20), run: steps::cross },
 ];
 
+/// What is run by hand only, since it builds the standard library first.
+const SANITIZERS: &[Step] = &[
+    Step {
+        name: "address",
+        what: "AddressSanitizer",
+        limit: minutes(60),
+        run: steps::sanitize_address,
+    },
+    Step {
+        name: "thread",
+        what: "ThreadSanitizer",
+        limit: minutes(60),
+        run: steps::sanitize_thread,
+    },
+];
+
 /// A step that has ended.
 struct Done {
     name: &'static str,
@@ -75,6 +91,16 @@ pub(crate) fn accept_instructions() -> ExitCode {
     let what = "instructions of operations, accepted";
     let accept = Step { name: "instructions", what, limit: minutes(20), run: instructions::accept };
     run_steps(&[&accept])
+}
+
+/// Runs tests under the sanitizer with this name.
+pub(crate) fn run_sanitizer(name: &str) -> ExitCode {
+    let chosen: Vec<_> = SANITIZERS.iter().filter(|step| step.name == name).collect();
+    if chosen.is_empty() {
+        eprintln!("xtask: no sanitizer is called {name}; there are address and thread");
+        return ExitCode::from(2);
+    }
+    run_steps(chosen.into_iter())
 }
 
 /// Runs the loom tests of one crate.

@@ -33,6 +33,7 @@ Usage: cargo xtask COMMAND
   tidy           check the source: layers, unsafe, orderings, pages, links
   loom [CRATE]   run the loom tests of all crates, or of one
   miri           run the tests that Miri understands
+  sanitize KIND  run tests under a sanitizer: address or thread
   cross          check the portable crates for aarch64
   instructions [--accept]
                  count those that operations take and compare them with the
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Some((&name @ ("tidy" | "miri" | "cross" | "instructions"), [])) => ci::run(&[name]),
         Some((&"instructions", ["--accept"])) => ci::accept_instructions(),
         Some((&"fuzz", [name, "--secs", seconds])) => fuzz::run(name, seconds),
+        Some((&"sanitize", [name])) => ci::run_sanitizer(name),
         Some((&"fuzz", [])) => {
             print!("{}", fuzz::list());
             ExitCode::SUCCESS

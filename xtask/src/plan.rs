@@ -22,8 +22,40 @@ pub(crate) const RELEASE_CRATES: &[&str] = &[
 /// How long the torture test runs in each mode.
 pub(crate) const TORTURE_SECS: &str = "60";
 
-/// Packages whose tests run under Miri.
-pub(crate) const MIRI_CRATES: &[&str] = &["gosched-runq"];
+/// Packages whose unit tests run under Miri: those that it understands and that have unsafe code or
+/// orderings.
+pub(crate) const MIRI_CRATES: &[&str] = &["gosched-base", "gosched-runq", "gosched-protocol"];
+
+/// A package with the tests of it that run under a sanitizer, which `cargo xtask sanitize` builds.
+pub(crate) struct Sanitized {
+    pub(crate) package: &'static str,
+    /// Which of the package's tests are built.
+    pub(crate) kind: &'static [&'static str],
+    /// Tests that a sanitizer can't run, each for the reason beside it.
+    pub(crate) left_out: &'static [(&'static str, &'static str)],
+}
+
+/// The target whose sanitizers are used: with one named, build scripts go without.
+pub(crate) const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What runs under AddressSanitizer and ThreadSanitizer.
+pub(crate) const SANITIZED: &[Sanitized] = &[
+    Sanitized { package: "gosched-fiber", kind: &["--lib", "sanitizer"], left_out: &[] },
+    Sanitized {
+        package: "gosched-channel",
+        kind: &["--test", "it"],
+        left_out: &[
+            ("select::an_operation_that_is_dropped", UNWINDS),
+            ("select::a_parked_select_whose_message", UNWINDS),
+            ("stress::nothing_is_lost", UNWINDS),
+        ],
+    },
+    Sanitized { package: "gosched-sync", kind: &["--test", "it"], left_out: &[] },
+    Sanitized { package: "gosched-net", kind: &["--lib"], left_out: &[] },
+];
+
+const UNWINDS: &str = "a goroutine that moves while it unwinds leaves its count of panics behind, \
+                       since thread-locals are shared";
 
 /// Packages that must compile for aarch64 already.
 pub(crate) const CROSS_CRATES: &[&str] = &["gosched-base", "gosched-runq"];

@@ -156,10 +156,8 @@ pub(crate) fn miri(context: &Context<'_>) -> Report {
     if let Err(reason) = nightly("cargo", &["miri", "--version"]).quiet_output(root) {
         return Report::skip(format!("Miri does not run here: {reason}"));
     }
-    // Without the source Miri would want to fetch it.
-    let sysroot = nightly("rustc", &["--print", "sysroot"]).quiet_output(root).unwrap_or_default();
-    if !Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir() {
-        return Report::skip("Miri needs the component rust-src, which nightly does not have here");
+    if let Err(reason) = needs_source(root) {
+        return Report::skip(format!("Miri {reason}"));
     }
     let mut report = Report::default();
     for name in plan::MIRI_CRATES {
@@ -171,10 +169,59 @@ pub(crate) fn miri(context: &Context<'_>) -> Report {
             }
             Some(_) => {
                 let args = ["miri", "test", "--no-fail-fast", "--target-dir", "target/miri", "-p"];
-                let task = nightly("cargo", &args).args([name, "--", "--show-output"]);
+                let task = nightly("cargo", &args).args([name, "--lib", "--", "--show-output"]);
+                // Clocks are the machine's.
+                let task = task
+                    .variable("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance");
                 tests(context, &task, Models::MayBeEmpty)
             }
         });
+    }
+    report
+}
+
+/// Whether nightly has the source of the standard library, without which Cargo would fetch it.
+fn needs_source(root: &Path) -> Result<(), String> {
+    let sysroot = nightly("rustc", &["--print", "sysroot"]).quiet_output(root)?;
+    if Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir() {
+        return Ok(());
+    }
+    Err("needs the component rust-src, which nightly does not have here".to_owned())
+}
+
+pub(crate) fn sanitize_address(context: &Context<'_>) -> Report {
+    // Leaks are looked for in the stacks of threads, not of goroutines.
+    sanitize(context, "address", "gosched_asan", "ASAN_OPTIONS", "detect_leaks=0")
+}
+
+pub(crate) fn sanitize_thread(context: &Context<'_>) -> Report {
+    let list = context.workspace.root.join("xtask/tsan.supp");
+    let options = format!("suppressions={}", list.display());
+    sanitize(context, "thread", "gosched_tsan", "TSAN_OPTIONS", &options)
+}
+
+/// Runs tests under a sanitizer, with shared thread-locals, since it keeps its own there, and
+/// without preemption, since it handles signals late.
+fn sanitize(context: &Context<'_>, kind: &str, cfg: &str, variable: &str, options: &str) -> Report {
+    if let Err(reason) = needs_source(&context.workspace.root) {
+        return Report::skip(format!("the sanitizer {reason}"));
+    }
+    let mut report = Report::default();
+    for plan::Sanitized { package, kind: tests_of, left_out } in plan::SANITIZED {
+        let folder = format!("target/{kind}");
+        let args = ["test", "--no-fail-fast", "-Zbuild-std", "--target", plan::SANITIZED_TARGET];
+        let task = nightly("cargo", &args).args(["--target-dir", &folder, "-p", package]);
+        let mut task = task.args(*tests_of).args(["--", "--show-output"]);
+        for (name, reason) in *left_out {
+            task = task.args(["--skip", name]);
+            report.absorb(Report::skip(format!("{package} {name}: {reason}")));
+        }
+        let task = task
+            .variable("RUSTFLAGS", &format!("-Zsanitizer={kind} --cfg {cfg}"))
+            .variable("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
+            .variable("GOSCHED", "tls=shared,asyncpreemptoff=1")
+            .variable(variable, options);
+        report.absorb(tests(context, &task, Models::MayBeEmpty));
     }
     report
 }

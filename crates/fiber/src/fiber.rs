@@ -18,6 +18,7 @@
 
 use crate::arch::Context;
 use crate::host;
+use crate::sanitizer;
 use crate::stack::{self, Class, Stack, StackError};
 use crate::tls::{self, Block, Defect};
 use std::fmt;
@@ -189,6 +190,7 @@ impl Fiber {
         data: *mut (),
     ) {
         let fs = self.block().map_or(0, Block::tcb);
+        context.begin_on_stack(self.stack_limit(), self.stack_top());
         // SAFETY: the stack below `stack_top` is the caller's and aligned to 64.
         unsafe { context.fresh(self.stack_top() as *mut u8, fs, entry, data) };
     }
@@ -304,6 +306,7 @@ impl Remains {
     pub unsafe fn release(mut self) {
         // SAFETY: the holder's last use of the head, which is in the slot itself.
         let stack = unsafe { ManuallyDrop::take(&mut self.0.head_mut().stack) };
+        sanitizer::forget(stack.limit(), stack.top());
         stack::free(stack);
     }
 }

@@ -24,6 +24,7 @@ pub mod tls;
 mod coroutine;
 mod doctor;
 mod fiber;
+mod sanitizer;
 mod signals;
 
 pub use coroutine::{Carrier, Coroutine, suspend};

@@ -16,11 +16,14 @@
 //!   Linux.
 //! * Deadlines and `close` are Go's: they act on calls that wait already.
 //! * Underneath every socket is nonblocking. That shows to who works on its descriptor directly.
+// The model takes the file that it needs, see `tests/loom_turn.rs`.
+#![cfg(not(loom))]
 
 mod common;
 mod connect;
 mod pollable;
 mod resolve;
+mod rt;
 mod side;
 mod sys;
 mod tcp;

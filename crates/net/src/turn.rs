@@ -7,9 +7,7 @@
 //! Go's counterpart is the read and write lock of `fdMutex`. There a deadline doesn't count for
 //! those that wait for the lock; here it does.
 
-use gosched_base::Lock;
-use gosched_sched::{Critical, WaitReason, Waiter, block, block_until};
-use std::cell::Cell;
+use crate::rt::{Cell, Critical, Lock, WaitReason, Waiter, block, block_until};
 use std::ptr;
 use std::time::Instant;
 
@@ -53,8 +51,10 @@ pub(crate) enum Taken {
 }
 
 impl Turn {
-    pub(crate) const fn new() -> Turn {
-        Turn { queue: Lock::new(Queue { taken: false, first: ptr::null(), last: ptr::null() }) }
+    crate::rt::const_unless_modelled! {
+        pub(crate) fn new() -> Turn {
+            Turn { queue: Lock::new(Queue { taken: false, first: ptr::null(), last: ptr::null() }) }
+        }
     }
 
     /// Takes the turn, waiting for it until `deadline`.
@@ -168,5 +168,6 @@ impl Queue {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[path = "turn/tests.rs"]
 mod tests;

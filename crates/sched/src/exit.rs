@@ -144,10 +144,10 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
             g.fiber.set(None);
             next.fiber.set(Some(fiber));
             // SAFETY: the context of a goroutine that runs is its own; only its block matters.
-            let old = unsafe { &*g.context.get() };
+            let old = unsafe { &mut *g.context.get() };
             // SAFETY: taken from the queue just now.
             let new = unsafe { &mut *next.context.get() };
-            new.set_fs(old.fs());
+            new.take_over(old);
             keep_host(inside.machine(), new.fs());
             if trace::is_on() {
                 let then = trace::left(inside.machine(), g);
@@ -162,6 +162,8 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
             (inside, next)
         }
         None => {
+            // SAFETY: the context of a goroutine that runs is its own.
+            unsafe { (*g.context.get()).end_on_stack() };
             // SAFETY: `g` has ended; `recycle` takes its stack once it is left.
             unsafe { switch::leave(inside, g, recycle, std::ptr::null_mut()) };
             rt_abort!("a goroutine that ended was resumed")
@@ -213,6 +215,8 @@ unsafe fn recycle(inside: &Inside, g: GRef, _: *mut ()) {
     // SAFETY: this machine holds the processor.
     let core = unsafe { inside.processor().core() };
     let fiber = g.fiber.take();
+    // SAFETY: by the caller.
+    unsafe { (*g.context.get()).ended_on_stack() };
     // From here on another machine may use it.
     core.give_descriptor(g);
     if let Some(fiber) = fiber {

@@ -3,9 +3,8 @@
 use crate::blocking::blocking;
 use crate::machine::Inside;
 use crate::reason::WaitReason;
+use crate::rt::{Cell, Lock};
 use crate::wait::{Waiter, block};
-use gosched_base::Lock;
-use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::ptr;
 
@@ -38,19 +37,22 @@ unsafe impl Send for Synced {}
 /// One that waits, on its own stack. In the list until it is taken out, under the lock; from then
 /// on its permission is given, and the waker touches nothing but `waiter`, which it has copied.
 struct Waiting {
-    waiter: UnsafeCell<Option<Waiter>>,
+    waiter: Cell<Option<Waiter>>,
     next: Cell<*const Waiting>,
 }
 
 impl Limiter {
-    /// For `calls` calls at a time.
-    ///
-    /// # Panics
-    /// If `calls` is 0: nothing could ever run.
-    #[must_use]
-    pub const fn new(calls: usize) -> Limiter {
-        assert!(calls > 0, "Limiter::new: no call could ever run");
-        Limiter { synced: Lock::new(Synced { free: calls, first: ptr::null(), last: ptr::null() }) }
+    crate::rt::const_unless_modelled! {
+        /// For `calls` calls at a time.
+        ///
+        /// # Panics
+        /// If `calls` is 0: nothing could ever run.
+        #[must_use]
+        pub fn new(calls: usize) -> Limiter {
+            assert!(calls > 0, "Limiter::new: no call could ever run");
+            let synced = Synced { free: calls, first: ptr::null(), last: ptr::null() };
+            Limiter { synced: Lock::new(synced) }
+        }
     }
 
     /// Waits for its turn, then runs `f` as [`blocking`](crate::blocking()) does.
@@ -66,14 +68,13 @@ impl Limiter {
         if self.inside(Synced::take) {
             return;
         }
-        let waiting = Waiting { waiter: UnsafeCell::new(None), next: Cell::new(ptr::null()) };
+        let waiting = Waiting { waiter: Cell::new(None), next: Cell::new(ptr::null()) };
         block(WaitReason::SemAcquire, |waiter| {
             let mut synced = self.synced.lock();
             if synced.take() {
                 return false;
             }
-            // SAFETY: not in the list yet, so this is the only user.
-            unsafe { *waiting.waiter.get() = Some(waiter) };
+            waiting.waiter.set(Some(waiter));
             synced.push(&waiting);
             true
         });
@@ -128,8 +129,7 @@ impl Synced {
         if self.first.is_null() {
             self.last = ptr::null();
         }
-        // SAFETY: filled before it was pushed; under the lock.
-        unsafe { *waiting.waiter.get() }
+        waiting.waiter.get()
     }
 }
 
@@ -148,5 +148,6 @@ impl fmt::Debug for Limiter {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[path = "limiter/tests.rs"]
 mod tests;

@@ -397,6 +397,16 @@ impl Inside {
         Inside { machine, not_send: PhantomData }
     }
 
+    /// As [`assume`](Inside::assume), for code that does not know its machine: a commit.
+    ///
+    /// # Safety
+    /// * The calling code runs inside the runtime.
+    #[inline(always)]
+    pub(crate) unsafe fn of_commit() -> Inside {
+        // SAFETY: by the caller; every host is a machine.
+        unsafe { Inside::assume(host::current_on_host().cast()) }
+    }
+
     #[inline(always)]
     pub(crate) fn machine(&self) -> &'static Machine {
         // SAFETY: machines are never freed.

@@ -22,7 +22,7 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64,
-    Ordering::{Acquire, Relaxed},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Dead descriptors kept by a processor; above, half go to the global list (Go: 64 and 32).
@@ -180,14 +180,14 @@ impl Processor {
     #[inline]
     pub(crate) fn set_machine(&self, m: Option<&'static Machine>) {
         let m = m.map_or(std::ptr::null(), |m| m as *const Machine);
-        // ORDERING: Relaxed; for dumps.
-        self.machine.store(m.cast_mut(), Relaxed);
+        // ORDERING: Release pairs with `machine`: who finds it here may be the first to see it.
+        self.machine.store(m.cast_mut(), Release);
     }
 
     #[inline]
     pub(crate) fn machine(&self) -> Option<&'static Machine> {
-        // ORDERING: Relaxed; for dumps.
-        let m = self.machine.load(Relaxed);
+        // ORDERING: Acquire pairs with `set_machine`; the monitor looks into a machine that may be new.
+        let m = self.machine.load(Acquire);
         // SAFETY: machines are never freed.
         unsafe { m.as_ref() }
     }

@@ -1,6 +1,6 @@
 //! What the protocols that loom models stand on; in a model, loom's own.
 
-pub(crate) use gosched_base::Lock;
+pub(crate) use gosched_base::{Lock, os, rt_abort};
 pub(crate) use std::cell::Cell;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, fence};
 
@@ -26,9 +26,9 @@ pub(crate) use array;
 
 /// `const fn`: loom's atomics can't be made in constants, so its models write this otherwise.
 macro_rules! const_unless_modelled {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> $ret:ty $body:block) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $of:ty)?) -> $ret:ty $body:block) => {
         $(#[$meta])*
-        $vis const fn $name() -> $ret $body
+        $vis const fn $name($($arg: $of)?) -> $ret $body
     };
 }
 pub(crate) use const_unless_modelled;

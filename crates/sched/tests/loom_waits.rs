@@ -1,4 +1,5 @@
-//! Models of waits that somebody else ends: cancellations, and futex waits without a thread:
+//! Models of waits that somebody else ends: cancellations, deadlines, turns of a limiter, and futex
+//! waits without a thread:
 //! `RUSTFLAGS="--cfg loom" cargo test -p gosched-sched --release --test loom_waits`.
 //!
 //! The production files, on loom's atomics, cells and locks instead of those of `rt`, and on loom's
@@ -13,13 +14,18 @@ mod cancel;
 #[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
 #[path = "../src/futex_queue.rs"]
 mod futex_queue;
+#[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
+#[path = "../src/limiter.rs"]
+mod limiter;
 
 #[path = "model/rt.rs"]
 mod rt;
+#[path = "model/timer.rs"]
+mod timer;
 #[path = "model/wait.rs"]
 mod wait;
 
-/// All of the scheduler's that the two files name.
+/// All of the scheduler's that the files name.
 mod critical {
     use crate::wait::Waiter;
 
@@ -39,31 +45,118 @@ mod critical {
 mod machine {
     use crate::wait::Waiter;
 
-    /// Nobody is: all are plain threads.
-    pub(crate) enum Inside {}
+    /// All are, wherever they ask.
+    pub(crate) struct Inside;
 
     impl Inside {
         pub(crate) fn enter() -> Option<Inside> {
-            None
+            Some(Inside)
         }
 
         pub(crate) fn leave(self) {}
+
+        pub(crate) unsafe fn of_commit() -> Inside {
+            Inside
+        }
+
+        pub(crate) fn processor(&self) -> Processor {
+            Processor { timers: crate::timer::Timers::of_processor() }
+        }
+    }
+
+    pub(crate) struct Processor {
+        pub(crate) timers: &'static crate::timer::Timers,
     }
 
     impl Waiter {
-        pub(crate) fn wake_inside(self, _: &Inside) {}
+        pub(crate) fn wake_inside(self, _: &Inside) {
+            self.wake();
+        }
     }
+}
+
+mod blocking {
+    pub(crate) fn blocking<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+}
+
+mod current {
+    use crate::goroutine::GRef;
+    use std::cell::Cell;
+
+    loom::thread_local! {
+        /// Made for each wait, since a waiter of the model's is woken once.
+        pub(crate) static CURRENT: Cell<Option<GRef>> = Cell::new(None);
+    }
+
+    /// The calling thread, as a goroutine that is about to wait.
+    pub(crate) fn current() -> Option<GRef> {
+        let g = GRef::new();
+        CURRENT.with(|current| current.set(Some(g)));
+        Some(g)
+    }
+}
+
+mod goroutine {
+    pub(crate) type GRef = crate::wait::Waiter;
+}
+
+mod park {
+    use crate::goroutine::GRef;
+    use crate::machine::Inside;
+    use crate::reason::WaitReason;
+
+    pub(crate) fn park(inside: Inside, _: WaitReason, commit: impl FnOnce(GRef) -> bool) -> Inside {
+        let g = crate::current::CURRENT.with(|current| current.take());
+        crate::wait::suspend(g.expect("it asked who it is"), commit);
+        inside
+    }
+}
+
+mod transition {
+    /// Its wake is counted.
+    pub(crate) fn ready(_: crate::goroutine::GRef) {}
+}
+
+mod idle {
+    pub(crate) fn poll_no_later_than(_: u64) {}
+}
+
+mod plant {
+    pub(crate) enum Place {
+        Timer,
+    }
+
+    pub(crate) fn here(_: Place) {}
+}
+
+mod slab {
+    /// Never given back.
+    pub(crate) fn map(bytes: usize) -> *mut u8 {
+        Box::leak(vec![0_u128; bytes.div_ceil(16)].into_boxed_slice()).as_mut_ptr().cast()
+    }
+
+    pub(crate) unsafe fn unmap(_: *mut u8, _: usize) {}
+}
+
+/// What users get.
+fn yield_now() {
+    thread::yield_now();
 }
 
 mod reason {
     pub(crate) enum WaitReason {
         Futex,
         Park,
+        SemAcquire,
+        Sleep,
     }
 }
 
 use cancel::{Cancellation, block_unless};
 use futex_queue::Ended;
+use limiter::Limiter;
 use loom::sync::Mutex;
 use loom::thread;
 use reason::WaitReason;
@@ -75,6 +168,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::time::Duration;
+use timer::{Timers, wait_with_deadline};
 use wait::{Waiter, let_time_pass};
 
 /// Runs `model` in every order with at most `preemptions` preemptions; its results.
@@ -159,6 +253,95 @@ fn a_wake_races_with_a_cancellation() {
         was_woken
     });
     assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+const SOON: u64 = 1;
+
+/// Waits as [`Slot::wait`] does, until the time is over at most. True: taken out.
+fn wait_until_time(slot: &Slot, take_before: bool) -> bool {
+    let is_here: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(true)));
+    let timed_out = AtomicBool::new(false);
+    let commit = |waiter| {
+        *slot.0.lock().unwrap() = Some(waiter);
+        !take_before || slot.take().is_none()
+    };
+    let expire = || {
+        assert!(is_here.load(Relaxed), "the frame is gone");
+        let is_mine = slot.take().is_some();
+        assert!(!timed_out.swap(is_mine, Relaxed), "called once");
+        is_mine
+    };
+    wait_with_deadline(WaitReason::Sleep, SOON, commit, expire);
+    is_here.store(false, Relaxed);
+    !timed_out.load(Relaxed)
+}
+
+/// A wake and a time that comes: one of the two ends the wait, and the record leaves the heap before
+/// its frame goes. Catches: `disarm` that does nothing, or does not look at `fired` again under the
+/// lock; `fire` that makes the goroutine ready without asking `expire`, or says `fired` before it asks;
+/// `arm` that commits before it has the lock.
+#[test]
+fn a_wake_races_with_a_deadline() {
+    let outcomes = explore(3, || {
+        let slot = Arc::new(Slot::default());
+        let waits = thread::spawn({
+            let slot = slot.clone();
+            move || wait_until_time(&slot, false)
+        });
+        let wakes = thread::spawn({
+            let slot = slot.clone();
+            move || slot.take().inspect(|waiter| waiter.wake()).is_some()
+        });
+        let timers = Timers::of_processor();
+        let before = timers.fire_all();
+        let has_woken = wakes.join().unwrap();
+        // Who came too late for both has its time now.
+        let mut fired = before;
+        while !has_woken && fired == 0 {
+            thread::yield_now();
+            fired += timers.fire_all();
+        }
+        let was_woken = waits.join().unwrap();
+        assert_eq!(was_woken, has_woken);
+        assert_eq!(fired, usize::from(!was_woken));
+        assert!(timers.is_empty());
+        (was_woken, before)
+    });
+    assert_eq!(outcomes, BTreeSet::from([(false, 0), (false, 1), (true, 0)]));
+}
+
+/// The commit finds that there is nothing to wait for: nothing stays in the heap. Catches: `arm` that
+/// says `fired` and leaves the record where it is.
+#[test]
+fn a_wait_that_does_not_begin_leaves_no_deadline() {
+    explore(3, || {
+        let waits = thread::spawn(|| assert!(wait_until_time(&Slot::default(), true)));
+        assert_eq!(Timers::of_processor().fire_all(), 0);
+        waits.join().unwrap();
+        assert!(Timers::of_processor().is_empty());
+    });
+}
+
+/// Catches: `release` that adds to `free` and wakes somebody as well (two at a time); `acquire` that
+/// does not look again in its commit (it waits for ever).
+#[test]
+fn no_more_run_at_a_time_than_a_limiter_allows() {
+    explore(3, || {
+        let shared = Arc::new((Limiter::new(1), loom::cell::UnsafeCell::new(0)));
+        let call = |shared: &(Limiter, loom::cell::UnsafeCell<u32>)| {
+            // SAFETY: one at a time, which loom checks.
+            shared.0.run(|| shared.1.with_mut(|count| unsafe { *count += 1 }));
+        };
+        let others = [0, 1].map(|_| {
+            let shared = shared.clone();
+            thread::spawn(move || call(&shared))
+        });
+        call(&shared);
+        others.into_iter().for_each(|t| t.join().unwrap());
+        call(&shared);
+        // SAFETY: nobody else is left.
+        assert_eq!(shared.1.with(|count| unsafe { *count }), 4);
+    });
 }
 
 const LOCKED: u32 = 1;

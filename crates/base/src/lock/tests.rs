@@ -5,7 +5,7 @@ use std::thread;
 
 #[test]
 fn counts_exactly_under_contention() {
-    const EACH: u64 = 50_000;
+    const EACH: u64 = if cfg!(miri) { 50 } else { 50_000 };
     let lock = Lock::new(0_u64);
     thread::scope(|s| {
         for _ in 0..4 {
@@ -29,6 +29,7 @@ fn try_lock_fails_while_held() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no kernel")]
 fn counts_exactly_with_the_light_barrier() {
     crate::barrier::init();
     if !crate::barrier::is_asymmetric() {
@@ -155,6 +156,7 @@ mod model {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a search, with nothing for Miri to see")]
     fn no_waiter_sleeps_through_a_release() {
         let (is_lost, states) = explore(true);
         assert!(!is_lost);
@@ -162,6 +164,7 @@ mod model {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a search, with nothing for Miri to see")]
     fn without_the_barrier_one_does() {
         assert!(explore(false).0);
     }

@@ -3,6 +3,12 @@
 //! libc's wrappers write `errno`, which is a thread-local of whatever control block is loaded, and
 //! its `syscall` symbol may be interposed. The runtime uses neither on its own account.
 
+#[cfg(miri)]
+mod interpreted;
+#[cfg(miri)]
+pub use interpreted::syscall;
+
+#[cfg(not(miri))]
 use std::arch::asm;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
@@ -16,6 +22,7 @@ pub struct Errno(pub i32);
 ///
 /// # Safety
 /// * The call, with these arguments, must not break memory that Rust relies on.
+#[cfg(not(miri))]
 #[inline]
 pub unsafe fn syscall(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
     let result: isize;

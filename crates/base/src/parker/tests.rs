@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+const ROUNDS: u64 = if cfg!(miri) { 30 } else { 4_000 };
+
 #[test]
 fn every_wake_is_seen() {
     wakes_are_seen_by(Parker::sleep);
@@ -22,13 +24,13 @@ fn wakes_are_seen_by(sleep: impl Fn(&Parker) + Sync) {
     let round = AtomicU64::new(0);
     thread::scope(|s| {
         s.spawn(|| {
-            for i in 1..=4_000 {
+            for i in 1..=ROUNDS {
                 sleep(&parker);
                 assert_eq!(round.load(SeqCst), i);
                 back.wake();
             }
         });
-        for i in 1..=4_000 {
+        for i in 1..=ROUNDS {
             round.store(i, SeqCst);
             parker.wake();
             sleep(&back);

@@ -38,6 +38,7 @@ pub mod preempt;
 pub use caller::jump_by_caller;
 pub use keys::{has_protection_keys, use_protection_keys};
 
+use crate::sanitizer::{self, Shadow};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
@@ -56,6 +57,7 @@ pub struct Context {
     fpucw: u16,
     pkru: u32,
     stamp: u32,
+    shadow: Shadow,
 }
 
 const _: () = assert!(size_of::<Context>() == 64);
@@ -189,6 +191,7 @@ impl Context {
             fpucw: FPUCW_DEFAULT,
             pkru: keys::UNSAVED,
             stamp: 0,
+            shadow: Shadow::EMPTY,
         }
     }
 
@@ -218,6 +221,11 @@ impl Context {
         self.mxcsr = MXCSR_DEFAULT;
         self.fpucw = FPUCW_DEFAULT;
         self.pkru = keys::UNSAVED;
+    }
+
+    #[inline(always)]
+    pub(crate) fn shadow(&mut self) -> &mut Shadow {
+        &mut self.shadow
     }
 
     /// The thread-local block that belongs to this context.
@@ -289,6 +297,7 @@ impl Context {
 ///
 /// # Safety
 /// * Entered by [`switch`] alone, with a context that [`Context::fresh`] made.
+#[cfg(not(gosched_asan))]
 #[unsafe(naked)]
 unsafe extern "C" fn first_frame() -> ! {
     naked_asm!(
@@ -300,6 +309,30 @@ unsafe extern "C" fn first_frame() -> ! {
         "call [rsp + {entry}]",
         "ud2",
         ".cfi_endproc",
+        data = const offset_of!(FrameOnStack, data),
+        entry = const offset_of!(FrameOnStack, entry),
+    )
+}
+
+/// As above, and tells the sanitizer first.
+///
+/// # Safety
+/// * As above.
+#[cfg(gosched_asan)]
+#[unsafe(naked)]
+unsafe extern "C" fn first_frame() -> ! {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "xor ebp, ebp",
+        "mov rbx, rdx",
+        "call {arrived}",
+        "mov rdi, [rsp + {data}]",
+        "mov rsi, rbx",
+        "call [rsp + {entry}]",
+        "ud2",
+        ".cfi_endproc",
+        arrived = sym sanitizer::arrive_first,
         data = const offset_of!(FrameOnStack, data),
         entry = const offset_of!(FrameOnStack, entry),
     )
@@ -323,6 +356,8 @@ pub unsafe fn switch(from: *mut Context, to: *const Context, pass: usize) -> usi
     let passed: usize;
     // SAFETY: see `control_words`; both contexts are the caller's.
     unsafe { control_words(from, to) };
+    // SAFETY: as above; the switch follows.
+    unsafe { sanitizer::leave(shadow_of(from), shadow_of(to.cast_mut())) };
     // SAFETY: saves what I2 names, then goes on where `to` was saved, on its stack. The block
     // clobbers all registers that the compiler lets it.
     unsafe {
@@ -348,7 +383,14 @@ pub unsafe fn switch(from: *mut Context, to: *const Context, pass: usize) -> usi
             clobber_abi("sysv64"),
         );
     }
+    // SAFETY: resumed just now.
+    unsafe { sanitizer::arrive(shadow_of(from)) };
     passed
+}
+
+#[inline(always)]
+fn shadow_of(context: *mut Context) -> *mut Shadow {
+    context.wrapping_byte_add(offset_of!(Context, shadow)).cast()
 }
 
 /// Saves the control words of `from` and loads those of `to` where they differ (I3).

@@ -76,6 +76,7 @@ impl OnFiber {
         if !fields.ended {
             return Stop::Suspended;
         }
+        fields.context.ended_on_stack();
         if let Some(fiber) = fields.fiber.take() {
             give_back(fiber);
         }
@@ -176,7 +177,9 @@ unsafe extern "C" fn entry(data: *mut (), _passed: usize) -> ! {
         unsafe { tls::finish(block) };
     }
     // SAFETY: as above.
-    unsafe { &mut *record }.ended = true;
+    let fields = unsafe { &mut *record };
+    fields.ended = true;
+    fields.context.end_on_stack();
     // SAFETY: the coroutine that runs.
     unsafe { leave(record) };
     gosched_base::rt_abort!("coroutine: resumed after its end")

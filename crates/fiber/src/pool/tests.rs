@@ -29,7 +29,8 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
             unsafe { discard(fiber) };
         }
         let mut idle = IDLE[class.index()].lock();
-        let _ = (idle.take_low(), idle.take_lowest());
+        idle.take_low();
+        idle.take_lowest();
     }
     let mut helper = Helper::new(make);
     helper.reclaim_discarded();

@@ -4,12 +4,14 @@ use super::task::{Node, Task, ids, nodes};
 use crate::{Full, HALF, List, Owner, Popped, Ring, SLOTS};
 
 /// Where the indices of rings start, so that all of these tests see them wrap as well.
-const STARTS: [u32; 4] = [0, 1, u32::MAX, u32::MAX - 100];
+/// (With Miri one of them, which wraps.)
+const STARTS: &[u32] =
+    if cfg!(miri) { &[u32::MAX - 100] } else { &[0, 1, u32::MAX, u32::MAX - 100] };
 
 /// Runs `test` with an empty ring, another one, and more nodes than fit into one.
 fn check(test: impl for<'n> Fn(Owner<'_, Task<'n>>, Owner<'_, Task<'n>>, &'n [Node])) {
     let nodes = nodes(2 * SLOTS);
-    for start in STARTS {
+    for &start in STARTS {
         let (ring, other) = (Ring::starting_at(start), Ring::starting_at(!start));
         // SAFETY: the ring was just made.
         let owner = unsafe { ring.owner() };

@@ -15,10 +15,10 @@ use super::task::{Node, Task, ids, nodes};
 use crate::{Batch, Global, HALF, Injector, Overflow, Owner, Popped, Ring};
 
 const WORKERS: usize = 3;
-const TASKS: usize = if cfg!(miri) { 300 } else { 1500 };
+const TASKS: usize = if cfg!(miri) { 100 } else { 1500 };
 const TIME_MAX: Duration = Duration::from_millis(800);
 /// Rounds of each worker; what bounds the test with Miri, where time is no measure.
-const ROUNDS_MAX: usize = if cfg!(miri) { 300 } else { usize::MAX };
+const ROUNDS_MAX: usize = if cfg!(miri) { 100 } else { usize::MAX };
 /// How often each of the rare things has to happen for the test to mean something.
 const RARE_MIN: usize = if cfg!(miri) { 0 } else { 100 };
 

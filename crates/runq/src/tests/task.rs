@@ -69,7 +69,7 @@ pub(super) fn nodes(count: usize) -> Vec<Node> {
 }
 
 /// The numbers of `tasks`.
-#[expect(single_use_lifetimes, reason = "anonymous lifetimes in impl Trait are unstable")]
+#[allow(single_use_lifetimes, reason = "anonymous lifetimes in impl Trait are unstable")]
 pub(super) fn ids<'a>(tasks: impl IntoIterator<Item = Task<'a>>) -> Vec<usize> {
     tasks.into_iter().map(|task| task.0.id).collect()
 }

@@ -25,11 +25,35 @@ impl<F: Copy> Next<F> {
         // ORDERING: Relaxed for both; the code it points to is not new.
         let mut found = self.found.load(Relaxed);
         if found.is_null() {
-            // SAFETY: a terminated name.
-            found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+            found = find(self.name);
             self.found.store(found, Relaxed);
         }
         // SAFETY: a function of type `F`, by the promise of `new`, and of a pointer's size.
         (!found.is_null()).then(|| unsafe { mem::transmute_copy(&found) })
+    }
+}
+
+#[cfg(not(any(gosched_asan, gosched_tsan)))]
+fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: a terminated name.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// A sanitizer has functions of its own between ours and libc's, for what it must know of.
+#[cfg(any(gosched_asan, gosched_tsan))]
+fn find(name: &CStr) -> *mut c_void {
+    unsafe extern "C" {
+        fn __interceptor_pthread_create();
+        fn __interceptor_sigaction();
+        #[cfg(gosched_tsan)]
+        fn __interceptor_fork();
+    }
+    match name.to_bytes() {
+        b"pthread_create" => __interceptor_pthread_create as *mut c_void,
+        b"sigaction" => __interceptor_sigaction as *mut c_void,
+        #[cfg(gosched_tsan)]
+        b"fork" => __interceptor_fork as *mut c_void,
+        // SAFETY: a terminated name.
+        _ => unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) },
     }
 }

@@ -10,14 +10,10 @@ use crate::goroutine::GRef;
 use crate::machine::Inside;
 use crate::plant::Place;
 use crate::reason::WaitReason;
+use crate::rt::{AtomicBool, Cell, os, rt_abort};
 use crate::wait::nanoseconds;
 use crate::{idle, park, plant, transition};
-use gosched_base::{os, rt_abort};
-use std::cell::Cell;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 /// A waiter's record, on its stack.
@@ -118,8 +114,8 @@ fn arm(
         return commit();
     }
     plant::here(Place::Timer);
-    // SAFETY: commits run inside the runtime, on some machine.
-    let inside = unsafe { Inside::assume(gosched_fiber::host::current_on_host().cast()) };
+    // SAFETY: commits run inside the runtime.
+    let inside = unsafe { Inside::of_commit() };
     let when = record.when;
     let timers = &inside.processor().timers;
     let mut heap = timers.heap.lock();

@@ -6,8 +6,8 @@
 //! knows its place; one that stays until its time comes does not, since keeping it up to date costs
 //! a cache miss for every entry that moves.
 
+use crate::rt::Cell;
 use crate::slab;
-use std::cell::Cell;
 use std::ptr;
 
 const ARITY: usize = 4;
@@ -29,8 +29,10 @@ pub(crate) enum Kind {
 }
 
 impl Hook {
-    pub(crate) const fn new(kind: Kind) -> Hook {
-        Hook { kind, index: Cell::new(usize::MAX) }
+    crate::rt::const_unless_modelled! {
+        pub(crate) fn new(kind: Kind) -> Hook {
+            Hook { kind, index: Cell::new(usize::MAX) }
+        }
     }
 }
 
@@ -193,11 +195,12 @@ impl Heap {
             // SAFETY: both are ours, the new one larger.
             unsafe { entries.copy_from_nonoverlapping(self.entries, self.len) };
             // SAFETY: mapped by an earlier call, with that size.
-            unsafe { libc::munmap(self.entries.cast(), self.capacity * size_of::<Entry>()) };
+            unsafe { slab::unmap(self.entries.cast(), self.capacity * size_of::<Entry>()) };
         }
         (self.entries, self.capacity) = (entries, capacity);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[path = "heap/tests.rs"]
 mod tests;

@@ -5,6 +5,21 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, fence};
 
 use loom::sync::{Mutex, MutexGuard};
 
+/// The scheduler's way to end.
+macro_rules! rt_abort {
+    ($($message:tt)*) => {
+        panic!($($message)*)
+    };
+}
+pub(crate) use rt_abort;
+
+pub(crate) mod os {
+    /// Time stands still.
+    pub(crate) fn monotonic_ns() -> u64 {
+        0
+    }
+}
+
 /// One, so that all are in the same.
 pub(crate) const LISTS: usize = 1;
 
@@ -38,9 +53,9 @@ macro_rules! array {
 pub(crate) use array;
 
 macro_rules! const_unless_modelled {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident() -> $ret:ty $body:block) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $of:ty)?) -> $ret:ty $body:block) => {
         $(#[$meta])*
-        $vis fn $name() -> $ret $body
+        $vis fn $name($($arg: $of)?) -> $ret $body
     };
 }
 pub(crate) use const_unless_modelled;

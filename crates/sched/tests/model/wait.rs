@@ -4,7 +4,7 @@ use crate::reason::WaitReason;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 std::thread_local! {
     // All threads of a loom model are on one thread of the system.
@@ -29,7 +29,7 @@ pub(crate) fn let_time_pass() -> impl Drop {
 pub(crate) struct Waiter(&'static (Mutex<u32>, Condvar));
 
 impl Waiter {
-    fn new() -> Waiter {
+    pub(crate) fn new() -> Waiter {
         Waiter(Box::leak(Box::new((Mutex::new(0), Condvar::new()))))
     }
 
@@ -57,6 +57,19 @@ pub(crate) fn block<F: FnOnce(Waiter) -> bool>(_: WaitReason, commit: F) {
     }
 }
 
+/// As a goroutine is suspended: `commit` runs on another stack, and may still be under way when the
+/// goroutine goes on.
+pub(crate) fn suspend<F: FnOnce(Waiter) -> bool>(waiter: Waiter, commit: F) {
+    let act = move || {
+        if !commit(waiter) {
+            waiter.wake();
+        }
+    };
+    // SAFETY: a commit uses the frame until it has published its waiter, which the model checks.
+    drop(unsafe { spawn(act) });
+    waiter.sleep();
+}
+
 /// The time-out strikes at any moment, if at all.
 pub(crate) fn block_until<F, E>(reason: WaitReason, _: Instant, commit: F, expire: E)
 where
@@ -79,6 +92,10 @@ where
     let timer = unsafe { spawn(strike) };
     waiter.sleep();
     timer.join().expect("no panic");
+}
+
+pub(crate) fn nanoseconds(d: Duration) -> u64 {
+    d.as_nanos() as u64
 }
 
 /// # Safety

@@ -2,6 +2,7 @@ use super::{gettid, is_thread};
 use std::thread;
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no kernel")]
 fn a_thread_is_there_until_it_ends() {
     let tid = thread::spawn(|| {
         assert!(is_thread(gettid()));
@@ -17,6 +18,7 @@ fn a_thread_is_there_until_it_ends() {
 
 /// What is refused is no answer: whoever takes it for the thread's end frees a stack that is used.
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no kernel")]
 fn a_thread_that_may_not_be_signalled_is_there_all_the_same() {
     thread::spawn(|| {
         refuse_here(libc::SYS_tgkill);
