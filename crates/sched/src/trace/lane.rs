@@ -49,6 +49,8 @@ pub(crate) struct Lane {
     is_lent: AtomicBool,
     /// Why the machine's goroutine is about to give way. Its thread only.
     why: AtomicU8,
+    /// What is written here is not for everybody.
+    is_apart: bool,
 }
 
 /// The right to write into a lane, in one generation.
@@ -69,7 +71,22 @@ impl Lane {
             calls: Lock::new(()),
             is_lent: AtomicBool::new(false),
             why: AtomicU8::new(0),
+            is_apart: false,
         }
+    }
+
+    /// One whose chunks are collected apart from the others.
+    pub(super) const fn apart() -> Lane {
+        Lane { is_apart: true, ..Lane::new() }
+    }
+
+    /// Puts a chunk among the full ones; true: there are many.
+    fn put(&self, chunk: Owned) -> bool {
+        if self.is_apart {
+            chunk::put_apart(chunk);
+            return false;
+        }
+        chunk::put_full(chunk)
     }
 
     /// Begins to write for `thread`, if a trace is on. One at a time.
@@ -130,7 +147,7 @@ impl Lane {
             self.chunk.store(ptr::null_mut(), Release);
             // SAFETY: by the protocol its writer leaves it alone, and the lane has it no more.
             let chunk = unsafe { Owned::from_raw(held) };
-            chunk.map(chunk::put_full);
+            chunk.map(|chunk| self.put(chunk));
         }
     }
 
@@ -243,7 +260,7 @@ impl Section<'_> {
             .map_or(ptr::null_mut(), Owned::into_raw);
         self.lane.chunk.store(mark(new, self.generation), Release);
         // SAFETY: it was the lane's, which has it no more.
-        let is_much = unsafe { Owned::from_raw(old) }.is_some_and(chunk::put_full);
+        let is_much = unsafe { Owned::from_raw(old) }.is_some_and(|chunk| self.lane.put(chunk));
         if new.is_null() || is_much {
             overrun(new.is_null());
         }
