@@ -72,13 +72,26 @@ fn quit() {
     });
     told.recv().expect("it is sent");
     (0..3).for_each(|_| drop(go(thread::park)));
+    drop(go(|| gosched::channel::never::<u8>().recv()));
+    drop(go(|| -> () {
+        gosched::select! {}
+    }));
+    // Both sides are there, and will never meet.
+    let (to_nobody, from_nobody) = gosched::channel::bounded::<u8>(0);
+    drop(go(move || {
+        let _kept = to_nobody;
+        from_nobody.recv()
+    }));
     // Until all of them wait.
-    let waiting = || {
+    let waiting = || -> usize {
         let mut text = String::new();
         runtime::dump(&mut text).expect("a String takes everything");
-        text.matches("[park").count()
+        ["[park", "[chan receive", "[select (no cases)"]
+            .iter()
+            .map(|what| text.matches(what).count())
+            .sum()
     };
-    while waiting() < 4 {
+    while waiting() < 4 + 3 {
         thread::yield_now();
     }
     let mut text = String::new();
