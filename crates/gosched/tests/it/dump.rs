@@ -48,6 +48,22 @@ fn states_reasons_and_places() {
     assert!(shape.len() <= expected.len(), "{}", ended.story());
 }
 
+/// Goroutines that run on another thread, were stopped where they compute, or are in a call.
+#[test]
+fn those_that_do_not_wait() {
+    let ended = Child::new("sched_fatal", &["dump-states"]).procs(2).run();
+    ended.expect_code(0);
+    assert_eq!(ended.out(), "seen=3\n", "{}", ended.story());
+}
+
+/// How long it takes is printed, and means something in a release build on a quiet machine only.
+#[test]
+fn a_hundred_thousand() {
+    let ended = Child::new("sched_fatal", &["dump-many"]).procs(2).run();
+    ended.figures().expect("dumped", 100_000);
+    println!("{}", ended.out());
+}
+
 #[test]
 fn on_sigquit() {
     let ended = Child::new("sched_fatal", &["quit"]).procs(2).run();
