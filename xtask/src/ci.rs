@@ -100,7 +100,7 @@ pub(crate) fn run_sanitizer(name: &str) -> ExitCode {
         eprintln!("xtask: no sanitizer is called {name}; there are address and thread");
         return ExitCode::from(2);
     }
-    run_steps(chosen.into_iter())
+    run_steps(&chosen)
 }
 
 /// Runs the loom tests of one crate.

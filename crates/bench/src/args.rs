@@ -25,7 +25,7 @@ pub(crate) struct UsageError(String);
 
 impl UsageError {
     pub(crate) const USAGE: &str = "usage: gosched-bench BENCH|list [--n N] [--procs P] \
-        [tls=own|shared] [verify=1] [key=value ...]";
+        [tls=own|shared] [verify=1] [trace=1] [key=value ...]";
 
     pub(crate) fn new(what: impl Into<String>) -> Self {
         UsageError(what.into())

@@ -60,11 +60,12 @@ fn command(words: impl IntoIterator<Item = String>) -> Result<(), UsageError> {
     }
     start(&args)?;
     let report = measure(bench, args)?;
+    gosched::trace::stop().expect("what goes nowhere is taken");
     say(verify::finish(report).set("max_rss_kb", process::peak_rss_kb()));
     Ok(())
 }
 
-/// Starts the runtime, and the verification if it was asked for.
+/// Starts the runtime, and what was asked for beside it: the verification, a trace to nowhere.
 fn start(args: &Args) -> Result<(), UsageError> {
     use gosched::Tls::{Own, Shared};
     let mut config = gosched::Config::new().procs(args.procs);
@@ -81,6 +82,9 @@ fn start(args: &Args) -> Result<(), UsageError> {
     config.start().expect("nothing has used the runtime before");
     if args.get("verify", 0)? != 0 {
         verify::start();
+    }
+    if args.get("trace", 0)? != 0 {
+        gosched::trace::start(io::sink()).expect("no trace is on");
     }
     Ok(())
 }

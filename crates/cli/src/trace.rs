@@ -5,7 +5,7 @@ mod summary;
 
 use crate::args::{TraceAct, TraceArgs, TraceFile, TraceReport};
 use crate::outcome::{Failed, ended, print};
-use gosched_trace_format::{Timeline, Verified, Watch, verify};
+use gosched_trace_format::{Timeline, Trace, Verified, Watch, verify};
 use serde_json::json;
 use std::fs;
 use std::io::{self, BufWriter};
@@ -27,7 +27,11 @@ fn read(file: &TraceFile) -> Result<Vec<u8>, Failed> {
 
 fn summary(report: &TraceReport) -> Result<(), Failed> {
     let mut summary = summary::Summary::default();
-    let verified = follow(&report.file, &mut summary)?;
+    let bytes = read(&report.file)?;
+    let verified = follow(&bytes, &mut summary)?;
+    for generation in Trace::read(&bytes).map_err(|damaged| damaged.to_string())?.generations {
+        summary.count_samples(&generation);
+    }
     match report.json {
         true => print(format!("{}\n", summary.json(&verified))),
         false => print(summary.text(&verified)),
@@ -43,11 +47,16 @@ fn check(report: &TraceReport) -> Result<(), Failed> {
             "events": events,
             "ns": verified.nanoseconds,
             "most_running": verified.most_running,
+            "cpu_samples": verified.samples,
         });
         return print(format!("{json}\n"));
     }
+    let samples = match verified.samples {
+        0 => String::new(),
+        n => format!(", {n} CPU samples"),
+    };
     print(format!(
-        "right: {} generations, {events} events in {:.3} s, at most {} processors ran at once\n",
+        "right: {} generations, {events} events in {:.3} s, at most {} processors ran at once{samples}\n",
         verified.generations,
         verified.nanoseconds as f64 / 1e9,
         verified.most_running,
@@ -55,10 +64,9 @@ fn check(report: &TraceReport) -> Result<(), Failed> {
 }
 
 /// Follows the trace; the intervals in it go to `watch`.
-fn follow(file: &TraceFile, watch: &mut impl Watch) -> Result<Verified, Failed> {
-    let bytes = read(file)?;
+fn follow(bytes: &[u8], watch: &mut impl Watch) -> Result<Verified, Failed> {
     let mut timeline = Timeline::default();
-    let verified = verify(&bytes, |generation, seen| timeline.see(generation, seen, watch))
+    let verified = verify(bytes, |generation, seen| timeline.see(generation, seen, watch))
         .map_err(|fault| fault.to_string())?;
     timeline.end(watch);
     Ok(verified)
@@ -66,7 +74,7 @@ fn follow(file: &TraceFile, watch: &mut impl Watch) -> Result<Verified, Failed> 
 
 fn chrome(file: &TraceFile) -> Result<(), Failed> {
     let mut out = chrome::Chrome::begin(BufWriter::new(io::stdout().lock()));
-    let followed = follow(file, &mut out);
+    let followed = read(file).and_then(|bytes| follow(&bytes, &mut out));
     let written = out.end().map_err(|error| format!("can't print: {error}"));
     followed.and(written)
 }

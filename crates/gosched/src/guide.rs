@@ -15,5 +15,6 @@ chapters! {
     ffi: "ffi.md",
     tuning: "tuning.md",
     containers: "containers.md",
+    traces: "traces.md",
     troubleshooting: "troubleshooting.md",
 }

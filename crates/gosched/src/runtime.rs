@@ -163,6 +163,10 @@ pub fn poll_driver() -> &'static str {
 /// many first, with the frames of one of them. For finding those that nobody wakes any more; [`dump`] has
 /// each by itself.
 ///
+/// A goroutine whose channel has lost its other side does not wait: its operation returns an error. One that
+/// waits where there never is another side (a channel from `never()`, a select without cases) says
+/// `nobody on the other side`.
+///
 /// No counterpart in Go, whose goroutine profile groups by stack.
 ///
 /// ```

@@ -30,6 +30,8 @@
 //! # fs::remove_file(&path).unwrap();
 //! ```
 //!
+//! While a CPU profile is made its samples are in the trace as well.
+//!
 //! # Tasks, regions, logs
 //!
 //! A [`Task`] is something that several goroutines work on, such as a request; a [`Region`] is a part of
@@ -54,8 +56,8 @@ use std::io::{self, Write};
 
 /// Records the last seconds for ever, and writes them when something has happened.
 ///
-/// Go's `trace.FlightRecorder`. It keeps whole generations of about a second; one, or one trace, at a
-/// time. Dropping it stops it.
+/// Go's `trace.FlightRecorder`. It keeps whole generations of about a second. One at a time, also
+/// while a trace is recorded. Dropping it stops it.
 ///
 /// ```
 /// use gosched::trace::FlightRecorder;
@@ -112,7 +114,7 @@ pub use gosched_sched::TraceTask as Task;
 /// ```
 ///
 /// # Errors
-/// If a trace or a flight recorder is on, or the system refuses a thread.
+/// If a trace is on, or the system refuses a thread. A flight recorder may be on.
 ///
 /// # Panics
 /// If the runtime has to be started and can't create its threads.

@@ -100,6 +100,7 @@ pub fn start_cpu_profile_at(rate: u32, out: impl Write + Send + 'static) -> io::
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     gosched_unwind::reserve(2 * cpus + 2);
     samples::prepare();
+    profile::prepare_for_traces();
     install()?;
     let period = Duration::from_secs(1) / rate;
     profile::begin_sampling();
@@ -278,6 +279,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         sample.number = number;
         sample.whose = profile::interrupted();
         gosched_unwind::walk_apart(Registers { pc, sp, bp }, &mut sample.frames);
+        profile::tell_trace(&sample.whose, &sample.frames);
     });
 }
 

@@ -88,6 +88,9 @@ pub(crate) fn for_each_of(request: Request, mut f: impl FnMut(Part)) {
 /// created by src/pool.rs:12:5
 /// ```
 ///
+/// What waits for a channel that has no other side at all (`never()`, a select without cases) says
+/// `nobody on the other side`. One that has lost its other side ends the wait instead, with an error.
+///
 /// The frames are one's of them. For goroutines that nobody wakes any more: they are many, and old. See [`dump`].
 ///
 /// # Errors
@@ -112,6 +115,9 @@ pub fn dump_groups(out: &mut impl Write) -> fmt::Result {
         write!(out, "{count} {noun} [{words}")?;
         if oldest > 0 {
             write!(out, ", up to {oldest} minutes")?;
+        }
+        if one.status.get() == Status::Waiting && one.reason().is_for_nobody() {
+            write!(out, ", nobody on the other side")?;
         }
         writeln!(out, "]:")?;
         frames::write(out, one, None, &mut names)?;

@@ -3,6 +3,7 @@
 use crate::frames::{self, Found};
 use crate::labels::{self, Labels};
 use crate::scheduler::SCHEDULER;
+use crate::trace::samples;
 use crate::{dump, slab, start};
 use gosched_protocol::Status;
 use gosched_unwind::Frames;
@@ -66,13 +67,32 @@ pub struct Interrupted {
     pub goroutine: u64,
     /// Its labels, for [`labels_at`].
     pub labels: usize,
+    /// When, as traces count; 0 if none is on.
+    pub time: u64,
 }
 
 /// Signal-safe; while [`begin_sampling`] is in force.
 #[must_use]
 pub fn interrupted() -> Interrupted {
     let goroutine = crate::goroutine_id().unwrap_or(0);
-    Interrupted { goroutine, labels: labels::sampled() }
+    Interrupted { goroutine, labels: labels::sampled(), time: samples::now() }
+}
+
+/// Makes room for what [`tell_trace`] notes. Allocates.
+pub fn prepare_for_traces() {
+    samples::prepare();
+}
+
+/// Has the trace that is on, if any, show that the code which the calling handler has interrupted stands
+/// there. Signal-safe; after [`prepare_for_traces`].
+pub fn tell_trace(interrupted: &Interrupted, frames: &Frames) {
+    samples::note(interrupted.goroutine, interrupted.time, frames);
+}
+
+/// How many samples found no room on their way into a trace, since the start.
+#[must_use]
+pub fn lost_by_traces() -> u64 {
+    samples::lost()
 }
 
 pub use crate::labels::{begin_sampling, end_sampling, take_garbage};

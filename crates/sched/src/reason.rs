@@ -73,6 +73,12 @@ impl WaitReason {
         }
     }
 
+    /// Whether there is nobody who could end such a wait, but for its own time limit or context.
+    pub(crate) fn is_for_nobody(self) -> bool {
+        use WaitReason::{ChanReceiveNil, ChanSendNil, SelectNoCases};
+        matches!(self, ChanReceiveNil | ChanSendNil | SelectNoCases)
+    }
+
     /// Each of them.
     pub(crate) fn all() -> &'static [WaitReason] {
         &ALL

@@ -11,7 +11,8 @@
 //! processor's attention word, which is looked at anyway; one load elsewhere.
 //!
 //! * Memory is in [`chunk`], who writes where in [`lane`], stacks in [`sites`], words in [`words`].
-//! * A trace begins and ends in [`session`], and a thread of its own collects it.
+//! * A trace begins and ends in [`session`], with what is stated in [`states`], and a thread of its own
+//!   collects it ([`collector`]).
 //!
 //! Goroutines that a plain thread spawns, or a timer on the monitor, appear when they first run: the
 //! format knows no creation outside of processors.
@@ -21,10 +22,14 @@
 
 mod chunk;
 mod clock;
+mod collector;
 mod flight;
 mod lane;
+#[cfg(feature = "frames")]
+pub(crate) mod samples;
 mod session;
 mod sites;
+mod states;
 mod user;
 mod word;
 mod words;
@@ -72,6 +77,10 @@ pub(crate) const WHY_STOPPED: u8 = 2;
 /// Whether a trace is on.
 #[inline(always)]
 pub(crate) fn is_on() -> bool {
+    // To count what is left of traces when none is on, see HACKING.md.
+    if cfg!(gosched_no_trace) {
+        return false;
+    }
     // ORDERING: Relaxed; who writes looks again, see `lane`.
     GENERATION.load(Relaxed) != 0
 }
@@ -522,6 +531,8 @@ pub(crate) fn procs_changed(procs: u32) {
 
 /// The number of the last event about collections.
 static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
+/// The collection that goes on, as far as the trace says; 0: none.
+static COLLECTION_SHOWN: AtomicU64 = AtomicU64::new(0);
 /// One collection at a time is in the trace.
 static IS_COLLECTING: AtomicBool = AtomicBool::new(false);
 
@@ -534,9 +545,10 @@ pub(crate) fn collection_begins() -> u64 {
     let mut said = 0;
     if let Some(inside) = crate::machine::Inside::enter() {
         by_running(|section, g| {
-            // ORDERING: Relaxed; one collection at a time.
+            // ORDERING: Relaxed for both; one collection at a time.
             let seq = COLLECTIONS.fetch_add(1, Relaxed) + 1;
             section.put(Kind::GCBegin, &[seq, stack(words::FUNCTION, Who::of(g))]);
+            COLLECTION_SHOWN.store(seq, Relaxed);
             said = section.generation;
         });
         inside.leave();
@@ -557,9 +569,10 @@ pub(crate) fn collection_ends(said: u64) {
     if let Some(inside) = crate::machine::Inside::enter() {
         if said >= u64::from(FIRST.load(Relaxed)) {
             by_running(|section, _| {
-                // ORDERING: Relaxed; one collection at a time.
+                // ORDERING: Relaxed for both; one collection at a time.
                 let seq = COLLECTIONS.fetch_add(1, Relaxed) + 1;
                 section.put(Kind::GCEnd, &[seq]);
+                COLLECTION_SHOWN.store(0, Relaxed);
             });
         }
         inside.leave();

@@ -176,6 +176,7 @@ pub(crate) mod mark {
     pub(crate) const STRINGS: u8 = 4;
     pub(crate) const STRING: u8 = 5;
     pub(crate) const CPU_SAMPLES: u8 = 6;
+    pub(crate) const CPU_SAMPLE: u8 = 7;
     pub(crate) const FREQUENCY: u8 = 8;
 }
 

@@ -18,6 +18,7 @@
 mod event;
 mod order;
 mod read;
+mod sample;
 mod table;
 mod timeline;
 mod varint;
@@ -27,6 +28,7 @@ mod write;
 pub use event::{Arg, Event, Kind, SPECS, Spec, spec};
 pub use order::{Broken, Context, GoStatus, Order, ProcStatus, Seen};
 pub use read::{Batch, Damaged, Frame, Generation, Trace};
+pub use sample::{CpuSample, NO_PROCESSOR, sample_batches};
 pub use table::Table;
 pub use timeline::{Doing, Range, Timeline, Watch, Who};
 pub use varint::{VARINT_MAX, read_varint, write_varint};

@@ -14,6 +14,7 @@ pub use state::{Context, GoStatus, ProcStatus};
 
 use crate::event::Event;
 use crate::read::{Batch, Generation};
+use crate::sample::CpuSample;
 use state::State;
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -80,6 +81,11 @@ impl Order {
     ) -> Result<(), Broken> {
         self.state.begin(generation.number);
         let broken = |what: String| Broken { generation: generation.number, what };
+        for CpuSample { stack, .. } in &generation.samples {
+            if *stack != 0 && !generation.stacks.contains_key(stack) {
+                return Err(broken(format!("found invalid stack ID {stack} for a CPU sample")));
+            }
+        }
         let mut heads = BinaryHeap::new();
         for (thread, batches) in &generation.threads {
             let mut rest = batches.clone().into_iter();

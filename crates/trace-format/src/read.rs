@@ -1,6 +1,7 @@
 //! Reading: a file's generations, their batches, strings and stacks, and the events of a batch.
 
 use crate::event::{Event, mark, spec};
+use crate::sample::{CpuSample, read_sample};
 use crate::varint::read_varint;
 use crate::write::{HEADER, NO_THREAD, PAYLOAD_MAX, STRING_MAX};
 use std::collections::{BTreeMap, HashMap};
@@ -39,8 +40,8 @@ pub struct Generation<'a> {
     pub stacks: HashMap<u64, Vec<Frame>>,
     /// The batches of each thread, in order.
     pub threads: BTreeMap<u64, Vec<Batch<'a>>>,
-    /// Samples of the CPU profiler; their stacks only.
-    pub samples: usize,
+    /// Samples of the CPU profiler, as they were written.
+    pub samples: Vec<CpuSample>,
 }
 
 /// A file's generations.
@@ -157,7 +158,13 @@ impl<'a> Reader<'a> {
                     generation.read_stack(&mut rest).ok_or_else(|| self.damaged("a bad stack"))?;
                 }
             }
-            mark::CPU_SAMPLES => generation.samples += 1,
+            mark::CPU_SAMPLES => {
+                while !rest.is_empty() {
+                    let sample = read_sample(&mut rest);
+                    let sample = sample.ok_or_else(|| self.damaged("a bad CPU sample"))?;
+                    generation.samples.push(sample);
+                }
+            }
             mark::FREQUENCY => {
                 let frequency = read_varint(&mut rest).filter(|n| *n > 0);
                 if generation.frequency != 0 {

@@ -14,6 +14,8 @@ pub struct Verified {
     pub generations: usize,
     /// How many events of each kind.
     pub events: BTreeMap<Kind, u64>,
+    /// How many samples of the CPU profiler.
+    pub samples: u64,
     /// From the first event to the last, in nanoseconds.
     pub nanoseconds: u64,
     /// Most processors that ran at a time.
@@ -59,6 +61,7 @@ pub fn verify(file: &[u8], mut see: impl FnMut(&Generation<'_>, &Seen)) -> Resul
     let (mut first, mut last, mut excess) = (u64::MAX, 0, None);
     let mut running = 0_usize;
     for generation in &trace.generations {
+        verified.samples += generation.samples.len() as u64;
         let mut look = |order: &Order, seen: &Seen| {
             let Event { kind, time, args } = seen.event;
             *verified.events.entry(kind).or_default() += 1;

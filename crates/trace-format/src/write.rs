@@ -39,7 +39,11 @@ pub fn encode(out: &mut [u8], kind: Kind, dt: u64, args: &[u64]) -> Option<usize
 }
 
 /// What [`encode_in_room`] wants to write into: an event, and what it writes behind it.
-pub const EVENT_ROOM: usize = EVENT_MAX + 8;
+pub const EVENT_ROOM: usize = EVENT_PLACES + VARINT_MAX;
+
+/// An event ends before that, a power of two.
+const EVENT_PLACES: usize = 64;
+const _: () = assert!(EVENT_MAX <= EVENT_PLACES && EVENT_PLACES.is_power_of_two());
 
 /// As [`encode`], where there is room for whatever event it is; how many bytes it took. What is behind
 /// them is overwritten.
@@ -71,7 +75,9 @@ pub fn encode_in_room<const N: usize>(
 /// Writes a number at `at`; how many bytes that took. Most are short.
 #[inline(always)]
 fn put_varint(out: &mut [u8; EVENT_ROOM], at: usize, value: u64) -> usize {
-    let Some(room) = out.get_mut(at..at + 4) else { return 0 };
+    // What is written begins below that; said so that nothing is to be checked.
+    let at = at % EVENT_PLACES;
+    let room = &mut out[at..at + 4];
     if value < 1 << 7 {
         room[0] = value as u8;
         return 1;

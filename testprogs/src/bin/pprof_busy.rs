@@ -1,9 +1,10 @@
-//! Computes, waits and contends in functions of known names, and writes every profile into a folder.
+//! Computes, waits and contends in functions of known names, and writes every profile into a folder, and
+//! a trace of it.
 
 use gosched::channel::bounded;
 use gosched::pprof::{self, Profile};
 use gosched::sync::{Arc, Mutex};
-use gosched::{go, runtime, thread};
+use gosched::{go, runtime, thread, trace};
 use std::fs::File;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ fn main() {
     let cpu_ms: u64 = std::env::args().nth(2).map_or(600, |ms| ms.parse().expect("a number"));
     pprof::set_block_profile_rate(1);
     pprof::set_mutex_profile_fraction(1);
+    trace::start(File::create(folder.join("trace")).expect("a file")).expect("no other is on");
     pprof::start_cpu_profile(File::create(folder.join("cpu")).expect("a file")).expect("it starts");
     let stopped = runtime::preemptions().in_place;
     compute(cpu_ms);
@@ -22,6 +24,7 @@ fn main() {
     wait_for_a_message();
     contend();
     pprof::stop_cpu_profile().expect("it is written");
+    trace::stop().expect("it is written");
     write_all(&folder);
     println!("preemptions={stopped}");
 }

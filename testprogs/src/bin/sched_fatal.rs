@@ -57,6 +57,8 @@ fn main_goroutine() {
         "procs" => println!("procs={}", runtime::gomaxprocs(0)),
         "thread" => main_thread(),
         "dump" => dump(),
+        "dump-states" => dump_states(),
+        "dump-many" => dump_many(),
         "quit" => quit(),
         other => panic!("no kind {other}"),
     }
@@ -72,13 +74,26 @@ fn quit() {
     });
     told.recv().expect("it is sent");
     (0..3).for_each(|_| drop(go(thread::park)));
+    drop(go(|| gosched::channel::never::<u8>().recv()));
+    drop(go(|| -> () {
+        gosched::select! {}
+    }));
+    // Both sides are there, and will never meet.
+    let (to_nobody, from_nobody) = gosched::channel::bounded::<u8>(0);
+    drop(go(move || {
+        let _kept = to_nobody;
+        from_nobody.recv()
+    }));
     // Until all of them wait.
-    let waiting = || {
+    let waiting = || -> usize {
         let mut text = String::new();
         runtime::dump(&mut text).expect("a String takes everything");
-        text.matches("[park").count()
+        ["[park", "[chan receive", "[select (no cases)"]
+            .iter()
+            .map(|what| text.matches(what).count())
+            .sum()
     };
-    while waiting() < 4 {
+    while waiting() < 4 + 3 {
         thread::yield_now();
     }
     let mut text = String::new();
@@ -316,6 +331,64 @@ fn dump() {
     drop(named("sleeper", || thread::sleep(Duration::from_secs(3600))));
     drop(go(thread::park));
     print!("{}", dump_with(&[("[sleep]:", 1), ("[park]:", 1)]));
+}
+
+/// Two goroutines compute beside this one on two processors, and one is in a call: sooner or later one of
+/// the former runs on the other thread, and one was stopped where it computes.
+fn dump_states() {
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    drop(named("in call", move || blocks_in_a_call(&ended)));
+    (0..2).for_each(|_| drop(named("computes", computes_for_ever)));
+    let wanted: [(&str, &[&str]); 3] = [
+        ("\"in call\" [syscall", &["sched_fatal::blocks_in_a_call(...)"]),
+        ("\"computes\" [running", &["\tgoroutine running on other thread; stack unavailable"]),
+        ("\"computes\" [runnable", &["sched_fatal::computes_for_ever(...)"]),
+    ];
+    let mut seen = [false; 3];
+    while seen.contains(&false) {
+        let mut text = String::new();
+        runtime::dump(&mut text).expect("a String takes everything");
+        for part in text.split("\n\n") {
+            for ((head, inside), seen) in wanted.iter().zip(&mut seen) {
+                let is_one = part.contains(head) && inside.iter().all(|words| part.contains(words));
+                *seen |= is_one;
+            }
+        }
+        thread::yield_now();
+    }
+    drop(end);
+    println!("seen=3");
+}
+
+#[inline(never)]
+fn blocks_in_a_call(ended: &std::sync::mpsc::Receiver<()>) {
+    let _ = gosched::blocking(|| ended.recv());
+    std::hint::black_box(ended);
+}
+
+#[inline(never)]
+fn computes_for_ever() {
+    loop {
+        std::hint::black_box(1);
+    }
+}
+
+/// How long a dump of 100,000 takes, in milliseconds; nobody else computes.
+fn dump_many() {
+    const MANY: usize = 100_000;
+    (0..MANY).for_each(|_| drop(go(thread::park)));
+    let all_wait = || {
+        let mut text = String::new();
+        runtime::dump_groups(&mut text).expect("a String takes everything");
+        text.contains("100000 goroutines [park]:")
+    };
+    while !all_wait() {
+        thread::yield_now();
+    }
+    let (mut text, begun) = (String::new(), std::time::Instant::now());
+    runtime::dump(&mut text).expect("a String takes everything");
+    println!("ms={}", begun.elapsed().as_millis());
+    println!("dumped={}", text.matches("[park]:\ncreated by ").count());
 }
 
 /// A dump, once so many goroutines are in each of these states.

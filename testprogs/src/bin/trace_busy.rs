@@ -23,6 +23,8 @@ static ROUNDS: AtomicU64 = AtomicU64::new(0);
 /// Goroutines that plain threads have spawned.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 const PROCS_MAX: usize = 4;
+/// So many times, at least, goroutines begin to run: more than the test wants to see.
+const STARTS: u64 = 1100;
 
 fn goes_on() -> bool {
     !STOP.load(Relaxed)
@@ -63,6 +65,7 @@ fn main() {
     let is_enough = || {
         let counters = runtime::counters();
         generation_count.load(SeqCst) >= generations
+            && Tally::now().since(within).starts() >= STARTS
             && runtime::preemptions().in_place >= stopped
             && counters.declared_hand_offs >= before.declared_hand_offs + 3
             && counters.undeclared_hand_offs >= before.undeclared_hand_offs + 3
@@ -109,6 +112,10 @@ impl Tally {
         let (c, p) = (runtime::counters(), runtime::preemptions());
         let starts = c.scheduled + c.direct_switches + c.runs_in_place;
         Tally([starts, c.ended, c.asked_yields, p.in_place + p.frozen, c.collections])
+    }
+
+    fn starts(self) -> u64 {
+        self.0[0]
     }
 
     fn since(self, before: Tally) -> Tally {

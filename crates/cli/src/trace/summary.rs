@@ -1,6 +1,6 @@
 //! What processors and goroutines did with their time, as a table or as JSON.
 
-use gosched_trace_format::{Doing, Kind, Range, Verified, Watch, Who};
+use gosched_trace_format::{Doing, Generation, Kind, Range, Verified, Watch, Who};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -47,7 +47,12 @@ pub(super) struct Summary {
     processors: BTreeMap<u64, Processor>,
     stops: BTreeMap<String, Times>,
     collections: Times,
+    /// Samples of the CPU profiler by the function that they stand in.
+    samples: BTreeMap<String, u64>,
 }
+
+/// So many functions with the most samples are printed.
+const HOTTEST: usize = 10;
 
 impl Watch for Summary {
     fn did(&mut self, who: Who<'_>, what: &Doing, from: u64, to: u64) {
@@ -79,6 +84,15 @@ impl Watch for Summary {
 }
 
 impl Summary {
+    pub(super) fn count_samples(&mut self, generation: &Generation<'_>) {
+        for sample in &generation.samples {
+            let frames = generation.stacks.get(&sample.stack);
+            let innermost = frames.and_then(|frames| frames.first());
+            let function = innermost.map_or("?", |frame| frame.function.as_str());
+            *self.samples.entry(function.to_owned()).or_default() += 1;
+        }
+    }
+
     pub(super) fn text(&self, verified: &Verified) -> String {
         let mut out = String::new();
         let span = verified.nanoseconds.max(1);
@@ -107,6 +121,15 @@ impl Summary {
         }
         let _ = writeln!(out, "  {}", told("collections", &self.collections));
         let _ = writeln!(out, "  processors taken: {}", verified.count(Kind::ProcSteal));
+        if !self.samples.is_empty() {
+            let mut hottest: Vec<_> = self.samples.iter().collect();
+            hottest.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let all: u64 = self.samples.values().sum();
+            let _ = writeln!(out, "\nCPU samples: {all}, in");
+            for (function, count) in hottest.into_iter().take(HOTTEST) {
+                let _ = writeln!(out, "  {count:>8}  {function}");
+            }
+        }
         let mut functions: Vec<_> = self.functions.iter().collect();
         functions.sort_by_key(|(_, kin)| std::cmp::Reverse(kin.runs.sum));
         for (name, kin) in functions {
@@ -152,6 +175,7 @@ impl Summary {
             "stops_of_the_world": by_name(&self.stops),
             "collections": self.collections.json(),
             "processors_taken": verified.count(Kind::ProcSteal),
+            "cpu_samples": self.samples,
             "functions": functions.collect::<Map<_, _>>(),
         })
     }

@@ -2,7 +2,8 @@
 
 use crate::gosched::{Run, gosched};
 use gosched_trace_format::{
-    EVENT_MAX, Frame, HEADER, Kind, Table, batch_header, encode, frequency_batch,
+    CpuSample, EVENT_MAX, Frame, HEADER, Kind, Table, batch_header, encode, frequency_batch,
+    sample_batches,
 };
 use serde_json::Value;
 use std::fs;
@@ -26,6 +27,11 @@ const RIGHT: [(Kind, u64, &[u64]); 13] = [
 ];
 
 fn file(name: &str, events: &[(Kind, u64, &[u64])]) -> PathBuf {
+    sampled(name, events, &[])
+}
+
+/// With samples of the CPU profiler that stand there.
+fn sampled(name: &str, events: &[(Kind, u64, &[u64])], stacks: &[u64]) -> PathBuf {
     let mut out = HEADER.to_vec();
     frequency_batch(&mut out, 1, 1000, 1_000_000_000);
     let mut payload = Vec::new();
@@ -44,6 +50,14 @@ fn file(name: &str, events: &[(Kind, u64, &[u64])]) -> PathBuf {
         let file = "main.rs".into();
         table.stack(id, &[Frame { pc: id, function: function.into(), file, line: 3 }]);
     }
+    let at = |stack: &u64| CpuSample {
+        time: 2000,
+        thread: 100,
+        processor: 0,
+        goroutine: 1,
+        stack: *stack,
+    };
+    sample_batches(&mut out, 1, 1000, &stacks.iter().map(at).collect::<Vec<_>>());
     table.write(&mut out, 1, 1000);
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}.trace"));
     fs::write(&path, out).expect("the target folder takes it");
@@ -118,6 +132,19 @@ fn for_programs() {
     assert_eq!(first["waits"]["chan receive"]["longest_ns"], 2_000);
     assert_eq!(summary["stops_of_the_world"]["GOMAXPROCS"]["sum_ns"], 1_000);
     assert_eq!(summary["processors"]["P0"]["held"]["count"], 1);
+}
+
+#[test]
+fn samples_of_the_cpu_profiler() {
+    let path = sampled("sampled", &RIGHT, &[1, 2, 2, 0]);
+    let checked = trace("check", &path);
+    assert!(checked.stdout.ends_with(" ran at once, 4 CPU samples\n"), "{}", checked.stdout);
+    let summary = trace("summary", &path).stdout;
+    let lines = "\nCPU samples: 4, in\n         2  second\n         1  ?\n         1  first\n";
+    assert!(summary.contains(lines), "{summary}");
+    let run = trace("check", &sampled("unknown", &RIGHT, &[9]));
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("invalid stack ID 9 for a CPU sample"), "{}", run.stderr);
 }
 
 #[test]

@@ -48,6 +48,22 @@ fn states_reasons_and_places() {
     assert!(shape.len() <= expected.len(), "{}", ended.story());
 }
 
+/// Goroutines that run on another thread, were stopped where they compute, or are in a call.
+#[test]
+fn those_that_do_not_wait() {
+    let ended = Child::new("sched_fatal", &["dump-states"]).procs(2).run();
+    ended.expect_code(0);
+    assert_eq!(ended.out(), "seen=3\n", "{}", ended.story());
+}
+
+/// How long it takes is printed, and means something in a release build on a quiet machine only.
+#[test]
+fn a_hundred_thousand() {
+    let ended = Child::new("sched_fatal", &["dump-many"]).procs(2).run();
+    ended.figures().expect("dumped", 100_000);
+    println!("{}", ended.out());
+}
+
 #[test]
 fn on_sigquit() {
     let ended = Child::new("sched_fatal", &["quit"]).procs(2).run();
@@ -65,7 +81,15 @@ fn on_sigquit() {
     ]);
     assert_eq!(ended.err().matches("[park").count(), 4, "{}", ended.story());
     assert!(ended.out().starts_with("3 goroutines [park]:\ncreated by "), "{}", ended.story());
-    assert!(ended.out().contains("\n1 goroutine [running]:\n"), "{}", ended.story());
+    for group in [
+        "running",
+        "chan receive",
+        "chan receive (nil chan), nobody on the other side",
+        "select (no cases), nobody on the other side",
+    ] {
+        let head = format!("\n1 goroutine [{group}]:\n");
+        assert!(ended.out().contains(&head), "{group}\n{}", ended.story());
+    }
 }
 
 #[test]
@@ -76,7 +100,7 @@ fn as_much_as_is_asked_for() {
         ended.expect_code(2);
         ended.err().matches("goroutine ").count() - ended.err().matches("in goroutine ").count()
     };
-    assert_eq!((quit("none"), quit("single"), quit("all")), (0, 1, 5));
+    assert_eq!((quit("none"), quit("single"), quit("all")), (0, 1, 8));
     let deadlock = Child::new("sched_fatal", &["parks"]).env("GOSCHED", "traceback=none").run();
     let says = "fatal error: all goroutines are asleep - deadlock!\n\n";
     deadlock.expect_code(2).expect_err(says);

@@ -1,39 +1,17 @@
 //! Beginnings and ends, also of traces that fail.
 
-use crate::{alone, check};
+use crate::{Memory, alone, check};
 use gosched::trace::{self, FlightRecorder, TraceError};
 use gosched::{blocking, channel, go, thread};
 use gosched_trace_format::Kind;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Memory {
-    fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().expect("nobody panics"))
-    }
-}
 
 #[test]
 fn one_at_a_time() {
     let _alone = alone();
     trace::start(io::sink()).expect("nothing is on");
     assert!(matches!(trace::start(io::sink()), Err(TraceError::AlreadyOn)));
-    assert!(matches!(FlightRecorder::new().start(), Err(TraceError::AlreadyOn)));
     assert!(trace::is_enabled());
     trace::stop().expect("a sink takes everything");
     trace::stop().expect("there is none");
@@ -41,7 +19,7 @@ fn one_at_a_time() {
 }
 
 /// A writer that fails from the start.
-struct Full;
+pub(crate) struct Full;
 
 impl Write for Full {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -139,11 +117,24 @@ fn beginnings_and_ends_in_the_middle_of_everything() {
         }),
     ];
     let memory = Memory::default();
-    for round in 0..20 {
+    for round in 0..12 {
         let file = memory.clone();
         let begin_and_end = move || {
-            trace::start(file).expect("nothing is on");
+            // Two times in three beside a recorder, which was there before or comes later.
+            let recorder = FlightRecorder::new();
+            if round % 3 == 1 {
+                recorder.start().expect("nothing is on");
+            }
+            trace::start(file).expect("no trace is on");
+            if round % 3 == 2 {
+                recorder.start().expect("no recorder is on");
+            }
             (0..round).for_each(|_| thread::yield_now());
+            if round % 3 != 0 {
+                let mut kept = Vec::new();
+                recorder.write_to(&mut kept).expect("a Vec takes everything");
+                check(&kept);
+            }
             trace::stop().expect("memory takes everything");
         };
         // From goroutines and from plain threads.

@@ -14,7 +14,8 @@ mod programs;
 mod recorder;
 
 use gosched_trace_format::{Verified, verify};
-use std::sync::{Mutex, MutexGuard};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// One trace at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -27,5 +28,25 @@ fn check(file: &[u8]) -> Verified {
     match verify(file, |_, _| {}) {
         Ok(verified) => verified,
         Err(fault) => panic!("{fault}"),
+    }
+}
+
+/// A file in memory.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Memory {
+    pub(crate) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().expect("nobody panics"))
     }
 }

@@ -1,7 +1,9 @@
 //! Profiles: Go's own tool opens them, and finds what the program is known to do.
 
+use crate::check;
 use crate::child::Child;
 use crate::go_tools::{text, tool};
+use gosched_trace_format::{CpuSample, Generation, NO_PROCESSOR, Trace};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -39,6 +41,48 @@ fn line_of(code: &str) -> String {
     format!("testprogs/src/bin/pprof_busy.rs:{line}")
 }
 
+/// Samples that stand in `hot_function` by our own reading: of the goroutines that run it, on a
+/// processor, within the trace.
+fn hot_samples(file: &[u8]) -> usize {
+    let trace = Trace::read(file).expect("it is one");
+    let of = |generation: &Generation<'_>| {
+        assert!(generation.samples.is_sorted_by_key(|sample| sample.time));
+        let is_hot = |sample: &&CpuSample| {
+            let frames = generation.stacks.get(&sample.stack).into_iter().flatten();
+            let mut functions = frames.map(|frame| frame.function.as_str());
+            functions.any(|function| function == "pprof_busy::hot_function")
+        };
+        let hot: Vec<_> = generation.samples.iter().filter(is_hot).collect();
+        for CpuSample { thread, processor, goroutine, .. } in &hot {
+            assert!(*goroutine > 1 && *thread != 0, "{hot:?}");
+            assert!([0, 1, NO_PROCESSOR].contains(processor), "{hot:?}");
+        }
+        hot.len()
+    };
+    trace.generations.iter().map(of).sum()
+}
+
+/// The CPU profile's samples are in the trace, by our own reader and by Go's.
+fn samples_are_traced(folder: &Folder) {
+    let path = folder.0.join("trace");
+    let file = fs::read(&path).expect("it was written");
+    let (samples, hot) = (check(&file).samples, hot_samples(&file));
+    // How many depends on how the kernel merges signals.
+    assert!(hot >= 1 && hot as u64 <= samples, "{hot} of {samples}");
+    let Some(go) = crate::go_tools::go("trace", "-pprof") else { return };
+    let path = path.to_str().expect("UTF-8");
+    let parsed = text(&tool(&go, "trace", &["-d=parsed", path]));
+    assert_eq!(parsed.matches(" StackSample ").count() as u64, samples);
+    let in_hot = parsed.split(" StackSample ").skip(1).filter(|sample| {
+        let end = sample.find("\nM=").unwrap_or(sample.len());
+        sample[..end].contains("pprof_busy::hot_function")
+    });
+    assert_eq!(in_hot.count(), hot);
+    tool(&go, "trace", &["-d=wire", path]);
+    let profile = tool(&go, "trace", &["-pprof=sched", path]);
+    assert!(profile.stdout.len() > 100);
+}
+
 #[track_caller]
 fn expect(text: &str, parts: &[&str]) {
     for part in parts {
@@ -58,6 +102,7 @@ fn name_what_the_program_does() {
     expect(&folder.read("goroutine.1"), &goroutines);
     expect(&folder.read("goroutine.2"), &["[park] {work: none}:\npprof_busy::park_here(...)\n\t"]);
     expect(&folder.read("threadcreate.1"), &["threadcreate profile: total "]);
+    samples_are_traced(&folder);
     if let Some(go) = crate::go_tools::go("pprof", "-top") {
         go_finds_the_same(&go, &folder, &receives, &contends);
     }

@@ -102,6 +102,8 @@ impl Chunks {
 
 static FREE: Lock<Chunks> = Lock::new(Chunks::new());
 static FULL: Lock<Chunks> = Lock::new(Chunks::new());
+/// Full ones that are not for everybody.
+static APART: Lock<Chunks> = Lock::new(Chunks::new());
 /// How many there are.
 static MADE: Lock<usize> = Lock::new(0);
 
@@ -154,6 +156,15 @@ pub(super) fn put_full(chunk: Owned) -> bool {
 /// The full chunk that was put first.
 pub(super) fn take_full() -> Option<Owned> {
     FULL.lock().pop()
+}
+
+/// As [`put_full`], and [`take_full`], for what is not for everybody.
+pub(super) fn put_apart(chunk: Owned) {
+    APART.lock().push(chunk);
+}
+
+pub(super) fn take_apart() -> Option<Owned> {
+    APART.lock().pop()
 }
 
 impl Chunk {

@@ -4,7 +4,8 @@
 //! the middle does not have: so a generation that is dropped is read first, and what is known at its end
 //! is stated before the first one that is kept.
 
-use super::session::{self, Closed, Sink, TraceError};
+use super::collector::{Closed, Role, Sink};
+use super::session::{self, TraceError};
 use gosched_base::os;
 use gosched_trace_format::{
     Context, EVENT_MAX, GoStatus, HEADER, Kind, NO_THREAD, Order, ProcStatus, Trace, batch_header,
@@ -12,6 +13,7 @@ use gosched_trace_format::{
 };
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -54,17 +56,18 @@ impl FlightRecorder {
     /// Begins to record.
     ///
     /// # Errors
-    /// If a trace or a recorder is on already.
+    /// If a recorder is on already, or the system refuses a thread.
     pub fn start(&self) -> Result<(), TraceError> {
         let min_age = u64::try_from(self.min_age.as_nanos()).unwrap_or(u64::MAX);
         let max_bytes = self.max_bytes;
-        session::begin(Box::new(Kept {
+        let kept = Kept {
             min_age,
             max_bytes,
             generations: VecDeque::new(),
             before: Order::new(),
             is_lost: false,
-        }))?;
+        };
+        session::begin(Role::Recorder, Box::new(kept))?;
         // ORDERING: Relaxed; a flag for whoever asks.
         self.is_on.store(true, Relaxed);
         Ok(())
@@ -74,7 +77,7 @@ impl FlightRecorder {
     pub fn stop(&self) {
         // ORDERING: Relaxed; as in `start`.
         if self.is_on.swap(false, Relaxed) {
-            let _ = session::end();
+            let _ = session::end(Role::Recorder);
         }
     }
 
@@ -107,7 +110,7 @@ impl Drop for FlightRecorder {
 struct Kept {
     min_age: u64,
     max_bytes: usize,
-    generations: VecDeque<Closed>,
+    generations: VecDeque<Arc<Closed>>,
     /// What is known before the first of them.
     before: Order,
     /// It could not be followed: an error of ours.
@@ -115,7 +118,7 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn take(&mut self, closed: Closed) -> io::Result<()> {
+    fn take(&mut self, closed: Arc<Closed>) -> io::Result<()> {
         self.generations.push_back(closed);
         while self.has_too_much() {
             self.drop_first();

@@ -49,11 +49,16 @@ pub(crate) struct Lane {
     is_lent: AtomicBool,
     /// Why the machine's goroutine is about to give way. Its thread only.
     why: AtomicU8,
+    /// What is written here is not for everybody.
+    is_apart: bool,
 }
 
 /// The right to write into a lane, in one generation.
 pub(super) struct Section<'a> {
     lane: &'a Lane,
+    /// The lane's chunk, if it is of this generation; else null. Nobody else uses it before the section
+    /// has ended (the protocol).
+    chunk: *mut Chunk,
     pub(super) generation: u64,
     thread: u64,
     pub(super) now: u64,
@@ -69,7 +74,22 @@ impl Lane {
             calls: Lock::new(()),
             is_lent: AtomicBool::new(false),
             why: AtomicU8::new(0),
+            is_apart: false,
         }
+    }
+
+    /// One whose chunks are collected apart from the others.
+    pub(super) const fn apart() -> Lane {
+        Lane { is_apart: true, ..Lane::new() }
+    }
+
+    /// Puts a chunk among the full ones; true: there are many.
+    fn put(&self, chunk: Owned) -> bool {
+        if self.is_apart {
+            chunk::put_apart(chunk);
+            return false;
+        }
+        chunk::put_full(chunk)
     }
 
     /// Begins to write for `thread`, if a trace is on. One at a time.
@@ -96,11 +116,18 @@ impl Lane {
             self.leave();
             return None;
         }
-        // ORDERING: Relaxed; only the mark is looked at.
-        let held = self.chunk.load(Relaxed);
-        let is_known = now != 0 && !held.is_null() && held == mark(unmark(held), generation);
+        let chunk = self.chunk_of(generation);
+        let is_known = now != 0 && !chunk.is_null();
         let now = if is_known { now } else { clock::now() };
-        Some(Section { lane: self, generation, thread, now })
+        Some(Section { lane: self, chunk, generation, thread, now })
+    }
+
+    /// Its chunk, if it is of that generation; else null.
+    fn chunk_of(&self, generation: u64) -> *mut Chunk {
+        // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
+        let held = self.chunk.load(Acquire);
+        let chunk = unmark(held);
+        if held == mark(chunk, generation) { chunk } else { ptr::null_mut() }
     }
 
     fn leave(&self) {
@@ -130,7 +157,7 @@ impl Lane {
             self.chunk.store(ptr::null_mut(), Release);
             // SAFETY: by the protocol its writer leaves it alone, and the lane has it no more.
             let chunk = unsafe { Owned::from_raw(held) };
-            chunk.map(chunk::put_full);
+            chunk.map(|chunk| self.put(chunk));
         }
     }
 
@@ -190,10 +217,12 @@ impl Section<'_> {
         let now = self.now;
         let Some(chunk) = self.chunk_with_room(EVENT_ROOM) else { return };
         let dt = now.saturating_sub(chunk.last);
-        if let Some(room) = chunk.bytes[chunk.len..].first_chunk_mut() {
-            chunk.len += encode_in_room(room, kind, dt, args);
-            chunk.last += dt;
-        }
+        // SAFETY: there are so many bytes behind those that are used.
+        let room = unsafe { chunk.bytes.as_mut_ptr().add(chunk.len) };
+        // SAFETY: as above, and the chunk is borrowed for this writer.
+        let room = unsafe { &mut *room.cast::<[u8; EVENT_ROOM]>() };
+        chunk.len += encode_in_room(room, kind, dt, args);
+        chunk.last += dt;
     }
 
     /// As [`put`](Section::put), where the number of arguments depends.
@@ -221,13 +250,10 @@ impl Section<'_> {
 
     #[inline]
     fn chunk_with_room(&mut self, room: usize) -> Option<&mut Chunk> {
-        // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
-        let held = self.lane.chunk.load(Acquire);
-        let chunk = unmark(held);
-        let is_own = !chunk.is_null() && held == mark(chunk, self.generation);
+        let chunk = self.chunk;
         // SAFETY: the lane's chunk, of which this writer is the only user while the generation is
         // its own (the protocol).
-        let fits = is_own && unsafe { (*chunk).has_room(room) };
+        let fits = !chunk.is_null() && unsafe { (*chunk).has_room(room) };
         let chunk = if fits { chunk } else { self.flip()? };
         // SAFETY: as above.
         unsafe { chunk.as_mut() }
@@ -242,8 +268,9 @@ impl Section<'_> {
         let new = chunk::take(self.generation, self.thread, self.now)
             .map_or(ptr::null_mut(), Owned::into_raw);
         self.lane.chunk.store(mark(new, self.generation), Release);
+        self.chunk = new;
         // SAFETY: it was the lane's, which has it no more.
-        let is_much = unsafe { Owned::from_raw(old) }.is_some_and(chunk::put_full);
+        let is_much = unsafe { Owned::from_raw(old) }.is_some_and(|chunk| self.lane.put(chunk));
         if new.is_null() || is_much {
             overrun(new.is_null());
         }
@@ -316,6 +343,7 @@ pub(super) fn text(section: &Section<'_>, id: u64, text: &str) {
     // No section of its own: that of the event which names the string holds the generation open.
     let mut own = std::mem::ManuallyDrop::new(Section {
         lane: &TEXT_LANE,
+        chunk: TEXT_LANE.chunk_of(generation),
         generation,
         thread: NO_THREAD,
         now,

@@ -1,7 +1,8 @@
 //! Traces made by hand: one that is right, and each way to break it that the rules know.
 
 use crate::{
-    Frame, HEADER, Kind, NO_THREAD, Order, Table, Trace, batch_header, encode, frequency_batch,
+    CpuSample, Frame, HEADER, Kind, NO_PROCESSOR, NO_THREAD, Order, Table, Trace, batch_header,
+    encode, frequency_batch, sample_batches,
 };
 
 /// A thread's events.
@@ -159,6 +160,30 @@ fn damaged_files() {
     assert!(told.what.contains("multiple frequency"), "{told}");
 }
 
+#[test]
+fn samples_of_the_cpu_profiler() {
+    let sample =
+        |time, stack| CpuSample { time, thread: 100, processor: NO_PROCESSOR, goroutine: 1, stack };
+    let with = |samples: &[CpuSample]| {
+        let mut out = file(&[&[&ONE]]);
+        sample_batches(&mut out, 1, 1000, samples);
+        out
+    };
+    // More than fit into one batch.
+    let many: Vec<_> = (0..3000).map(|n| sample(1000 + n, n % 2)).collect();
+    let out = with(&many);
+    let trace = Trace::read(&out).expect("it is right");
+    assert_eq!(trace.generations[0].samples, many);
+    assert_eq!(crate::verify(&out, |_, _| {}).map(|verified| verified.samples), Ok(3000));
+    let told = crate::verify(&with(&[sample(1000, 9)]), |_, _| {}).expect_err("no such stack");
+    assert!(told.to_string().contains("invalid stack ID 9"), "{told}");
+    let mut cut = with(&[sample(1000, 1)]);
+    let last = cut.len() - 1;
+    cut[last] |= 0x80;
+    let told = crate::verify(&cut, |_, _| {}).expect_err("a number that does not end");
+    assert!(told.to_string().contains("a bad CPU sample"), "{told}");
+}
+
 #[path = "../../../../testprogs/fuzz.rs"]
 mod fuzz;
 
@@ -179,8 +204,15 @@ fn damaged_files_end_nothing() {
         (ProcStop, &[]),
     ]);
     let second: Events<'_> = &[(ProcStart, &[0, 1])];
-    let good =
-        [file(&[&[&first]]), file(&[&[&one(&[])], &[&one(&[])]]), file(&[&[&first, second]])];
+    let mut sampled = file(&[&[&one(&[])]]);
+    let at = CpuSample { time: 1001, thread: 100, processor: 0, goroutine: 1, stack: 1 };
+    sample_batches(&mut sampled, 1, 1000, &[at; 3]);
+    let good = [
+        sampled,
+        file(&[&[&first]]),
+        file(&[&[&one(&[])], &[&one(&[])]]),
+        file(&[&[&first, second]]),
+    ];
     let good: Vec<&[u8]> = good.iter().map(Vec::as_slice).filter(|f| verify(f)).collect();
     assert!(good.len() >= 2, "most are right");
     fuzz::run("trace", 3_000, &good, verify);
