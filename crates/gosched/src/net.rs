@@ -34,10 +34,12 @@
 //!   socket: a clone takes them over when it is made.
 //! * A call whose time is over fails with `TimedOut` (std on Linux: `WouldBlock`).
 //! * `set_deadline` and its like, and `close`, are Go's: they act on calls that wait already.
+//! * `with_context` gives a socket whose calls end with a context.
 //! * Underneath every socket is nonblocking, which shows to who works on its descriptor directly.
 
 pub use gosched_net::unix::{UnixDatagram, UnixListener, UnixStream};
 pub use gosched_net::{
-    AddrParseError, Direction, Incoming, IpAddr, Ipv4Addr, Ipv6Addr, Pollable, Shutdown,
+    AddrParseError, Cancelled, Direction, Incoming, IpAddr, Ipv4Addr, Ipv6Addr, Pollable, Shutdown,
     SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream, ToSocketAddrs, UdpSocket,
+    WithContext, is_cancelled,
 };

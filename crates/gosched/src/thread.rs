@@ -5,7 +5,7 @@
 
 mod scope;
 
-pub use gosched_sched::{JoinHandle, Thread, park, sleep, sleep_until, yield_now};
+pub use gosched_sched::{JoinHandle, Thread, park, sleep, sleep_ctx, sleep_until, yield_now};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use gosched_sched::SpawnOptions;

@@ -5,7 +5,7 @@
 
 pub use gosched_channel::timer::{Ticker, Timer};
 pub use gosched_channel::{after, at, tick};
-pub use gosched_sched::{AfterFunc, after_func, sleep, sleep_until};
+pub use gosched_sched::{AfterFunc, Cancelled, after_func, sleep, sleep_ctx, sleep_until};
 
 use std::fmt;
 use std::panic::resume_unwind;

@@ -57,6 +57,14 @@ macro_rules! socket {
                 self.io.set_deadline($crate::Direction::Write, deadline);
             }
 
+            /// The socket with calls that give up when `ctx` is cancelled.
+            pub fn with_context<'a, C>(&'a self, ctx: &'a C) -> $crate::WithContext<'a, $ours, C>
+            where
+                C: ::gosched_sched::Cancels + ?Sized,
+            {
+                $crate::WithContext { socket: self, ctx }
+            }
+
             /// Ends the socket's use: what waits on this handle, and every later call, fails with
             /// `NotConnected`. Go's `Close`.
             ///
@@ -227,6 +235,44 @@ macro_rules! stream {
                 slices: &[::std::io::IoSlice<'_>],
             ) -> ::std::io::Result<usize> {
                 self.io.call($crate::Direction::Write, |mut file| file.write_vectored(slices))
+            }
+
+            fn flush(&mut self) -> ::std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        impl<C: ::gosched_sched::Cancels + ?Sized> ::std::io::Read
+            for $crate::WithContext<'_, $ours, C>
+        {
+            fn read(&mut self, buffer: &mut [u8]) -> ::std::io::Result<usize> {
+                let direction = $crate::Direction::Read;
+                self.socket.io.call_ctx(self.ctx, direction, |mut file| file.read(buffer))
+            }
+
+            fn read_vectored(
+                &mut self,
+                buffers: &mut [::std::io::IoSliceMut<'_>],
+            ) -> ::std::io::Result<usize> {
+                let direction = $crate::Direction::Read;
+                self.socket.io.call_ctx(self.ctx, direction, |mut file| file.read_vectored(buffers))
+            }
+        }
+
+        impl<C: ::gosched_sched::Cancels + ?Sized> ::std::io::Write
+            for $crate::WithContext<'_, $ours, C>
+        {
+            fn write(&mut self, bytes: &[u8]) -> ::std::io::Result<usize> {
+                let direction = $crate::Direction::Write;
+                self.socket.io.call_ctx(self.ctx, direction, |mut file| file.write(bytes))
+            }
+
+            fn write_vectored(
+                &mut self,
+                slices: &[::std::io::IoSlice<'_>],
+            ) -> ::std::io::Result<usize> {
+                let direction = $crate::Direction::Write;
+                self.socket.io.call_ctx(self.ctx, direction, |mut file| file.write_vectored(slices))
             }
 
             fn flush(&mut self) -> ::std::io::Result<()> {

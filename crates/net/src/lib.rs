@@ -30,12 +30,14 @@ mod tcp;
 mod turn;
 mod udp;
 pub mod unix;
+mod with_context;
 
 pub use pollable::Pollable;
 pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use udp::UdpSocket;
+pub use with_context::{WithContext, is_cancelled};
 
-pub use gosched_sched::Direction;
+pub use gosched_sched::{Cancelled, Direction};
 pub use std::net::{
     AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6,
     ToSocketAddrs,

@@ -2,7 +2,8 @@
 
 use crate::side::{Side, too_late};
 use crate::turn::{Taken, Turn};
-use gosched_sched::{Direction, PollFd};
+use crate::with_context::check;
+use gosched_sched::{Cancellation, Cancels, Direction, PollFd};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -137,7 +138,29 @@ impl<T: AsFd> Pollable<T> {
         self.check(direction)?;
         match f(&self.file) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.wait_and_call(direction, f, error)
+                self.wait_and_call(direction, f, error, None)
+            }
+            result => result,
+        }
+    }
+
+    /// As [`call`](Pollable::call), but gives up when `ctx` is cancelled.
+    ///
+    /// # Errors
+    /// As of [`call`](Pollable::call), and one that [`is_cancelled`](crate::is_cancelled) knows if
+    /// `ctx` was cancelled, before or meanwhile.
+    pub fn call_ctx<R, C: Cancels + ?Sized>(
+        &self,
+        ctx: &C,
+        direction: Direction,
+        mut f: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let cancellation = ctx.cancellation();
+        check(cancellation)?;
+        self.check(direction)?;
+        match f(&self.file) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.wait_and_call(direction, f, error, cancellation)
             }
             result => result,
         }
@@ -163,6 +186,7 @@ impl<T: AsFd> Pollable<T> {
         direction: Direction,
         mut f: impl FnMut(&T) -> io::Result<R>,
         nothing: io::Error,
+        cancellation: Option<&Cancellation>,
     ) -> io::Result<R> {
         if self.returns_at_once() {
             return Err(nothing);
@@ -172,18 +196,23 @@ impl<T: AsFd> Pollable<T> {
         let end = side.timeout().and_then(|timeout| Instant::now().checked_add(timeout));
         let mut must_look = false;
         let turn = loop {
-            match side.turn.take(earlier(end, side.deadline())) {
+            match side.turn.take(earlier(end, side.deadline()), cancellation) {
                 Taken::AtOnce => break HeldTurn(&side.turn),
                 Taken::AfterAnother => {
                     must_look = true;
                     break HeldTurn(&side.turn);
                 }
                 Taken::LookAgain => self.check(direction)?,
-                Taken::TooLate => self.check_late(direction, end)?,
+                Taken::TooLate => {
+                    check(cancellation)?;
+                    self.check_late(direction, end)?;
+                }
             }
         };
         loop {
-            if !must_look && !entered.wait(direction, earlier(end, side.deadline())) {
+            let until = earlier(end, side.deadline());
+            if !must_look && !entered.wait(direction, until, cancellation) {
+                check(cancellation)?;
                 self.check_late(direction, end)?;
                 continue;
             }
@@ -208,7 +237,7 @@ impl<T: AsFd> Pollable<T> {
         let side = self.side(direction);
         let entered = self.registration.get_or_enter()?;
         self.check(direction)?;
-        match side.turn.take(earlier(until, side.deadline())) {
+        match side.turn.take(earlier(until, side.deadline()), None) {
             Taken::AtOnce => {}
             Taken::AfterAnother => {
                 side.turn.give();
@@ -218,7 +247,7 @@ impl<T: AsFd> Pollable<T> {
             Taken::TooLate => return self.check_late(direction, until),
         }
         let _turn = HeldTurn(&side.turn);
-        if !entered.wait(direction, earlier(until, side.deadline())) {
+        if !entered.wait(direction, earlier(until, side.deadline()), None) {
             self.check_late(direction, until)?;
         }
         self.check(direction)

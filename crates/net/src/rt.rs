@@ -1,7 +1,9 @@
 //! What `turn` stands on; in its model, loom's.
 
 pub(crate) use gosched_base::Lock;
-pub(crate) use gosched_sched::{Critical, WaitReason, Waiter, block, block_until};
+pub(crate) use gosched_sched::{
+    Cancellation, Critical, WaitReason, Waiter, block, block_until, block_until_unless,
+};
 pub(crate) use std::cell::Cell;
 
 /// `const fn`: loom's locks can't be made in constants, so its model writes this otherwise.

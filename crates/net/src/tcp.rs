@@ -5,7 +5,8 @@ use crate::connect::{connect, each_address};
 use crate::pollable::Pollable;
 use crate::resolve::resolve;
 use crate::sys;
-use gosched_sched::Direction;
+use crate::with_context::WithContext;
+use gosched_sched::{Cancels, Direction};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -127,6 +128,18 @@ delegate! { TcpListener:
     set_ttl(ttl: u32) -> ();
     /// How many routers a packet of its connections may pass.
     ttl() -> u32;
+}
+
+impl<C: Cancels + ?Sized> WithContext<'_, TcpListener, C> {
+    /// Waits for a connection.
+    ///
+    /// # Errors
+    /// As of [`TcpListener::accept`], and if the context is cancelled.
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let accepted = self.socket.io.call_ctx(self.ctx, Direction::Read, |file| file.accept());
+        let (stream, address) = accepted?;
+        Ok((TcpStream::of(stream)?, address))
+    }
 }
 
 /// The iterator of [`TcpListener::incoming`].

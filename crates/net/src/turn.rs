@@ -7,7 +7,9 @@
 //! Go's counterpart is the read and write lock of `fdMutex`. There a deadline doesn't count for
 //! those that wait for the lock; here it does.
 
-use crate::rt::{Cell, Critical, Lock, WaitReason, Waiter, block, block_until};
+use crate::rt::{
+    Cancellation, Cell, Critical, Lock, WaitReason, Waiter, block, block_until, block_until_unless,
+};
 use std::ptr;
 use std::time::Instant;
 
@@ -46,7 +48,7 @@ pub(crate) enum Taken {
     AfterAnother,
     /// Not yet: the deadline, or the file, has changed.
     LookAgain,
-    /// The time is over.
+    /// The time is over, or it was cancelled.
     TooLate,
 }
 
@@ -57,12 +59,16 @@ impl Turn {
         }
     }
 
-    /// Takes the turn, waiting for it until `deadline`.
-    pub(crate) fn take(&self, deadline: Option<Instant>) -> Taken {
+    /// Takes the turn, waiting for it until `deadline`, or until it is cancelled.
+    pub(crate) fn take(
+        &self,
+        deadline: Option<Instant>,
+        cancellation: Option<&Cancellation>,
+    ) -> Taken {
         if self.try_take() {
             return Taken::AtOnce;
         }
-        self.take_contended(deadline)
+        self.take_contended(deadline, cancellation)
     }
 
     fn try_take(&self) -> bool {
@@ -71,7 +77,11 @@ impl Turn {
     }
 
     #[cold]
-    fn take_contended(&self, deadline: Option<Instant>) -> Taken {
+    fn take_contended(
+        &self,
+        deadline: Option<Instant>,
+        cancellation: Option<&Cancellation>,
+    ) -> Taken {
         let node = Node {
             waiter: Cell::new(None),
             next: Cell::new(ptr::null()),
@@ -87,14 +97,14 @@ impl Turn {
             queue.push(&node);
             true
         };
-        match deadline {
-            None => block(WaitReason::IoWait, commit),
-            Some(deadline) => {
-                // The whole node, which may be shared, not its cells.
-                let node = &node;
-                block_until(WaitReason::IoWait, deadline, commit, move || {
-                    self.queue.lock().unlink(node)
-                });
+        // The whole node, which may be shared, not its cells.
+        let node = &node;
+        let expire = move || self.queue.lock().unlink(node);
+        match (deadline, cancellation) {
+            (None, None) => block(WaitReason::IoWait, commit),
+            (Some(deadline), None) => block_until(WaitReason::IoWait, deadline, commit, expire),
+            (_, Some(cancellation)) => {
+                block_until_unless(WaitReason::IoWait, deadline, cancellation, commit, expire);
             }
         }
         node.outcome.get()

@@ -4,6 +4,7 @@ use crate::common::{delegate, socket};
 use crate::connect::each_address;
 use crate::pollable::Pollable;
 use crate::resolve::resolve;
+use crate::with_context::calls_with_context;
 use gosched_sched::Direction;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -133,4 +134,13 @@ delegate! { UdpSocket:
     leave_multicast_v4(group: &Ipv4Addr, interface: &Ipv4Addr) -> ();
     /// Leaves a group.
     leave_multicast_v6(group: &Ipv6Addr, interface: u32) -> ();
+}
+
+calls_with_context! { UdpSocket:
+    /// Waits for a datagram: how long it is, and from where.
+    Read recv_from(buffer: &mut [u8]) -> (usize, SocketAddr) = |file| file.recv_from(buffer);
+    /// Waits for a datagram from where it is connected.
+    Read recv(buffer: &mut [u8]) -> usize = |file| file.recv(buffer);
+    /// Sends a datagram to where it is connected.
+    Write send(bytes: &[u8]) -> usize = |file| file.send(bytes);
 }

@@ -9,6 +9,9 @@
 #[allow(unused_imports, unused_macros, dead_code, reason = "made for the scheduler's models")]
 #[path = "../../sched/tests/model/rt.rs"]
 mod base;
+#[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
+#[path = "../../sched/src/cancel.rs"]
+mod cancel;
 #[allow(dead_code, reason = "the sockets'")]
 #[path = "../src/turn.rs"]
 mod turn;
@@ -16,11 +19,17 @@ mod turn;
 #[path = "../../sched/tests/model/wait.rs"]
 mod wait;
 
-/// All that the production file names.
+/// All that the production files name.
 mod rt {
-    pub(crate) use crate::base::{Cell, Lock, const_unless_modelled};
+    pub(crate) use crate::base::{AtomicBool, Cell, Lock, const_unless_modelled};
+    pub(crate) use crate::cancel::{Cancellation, block_until_unless};
+    pub(crate) use crate::critical::Critical;
     pub(crate) use crate::reason::WaitReason;
     pub(crate) use crate::wait::{Waiter, block, block_until};
+}
+
+mod critical {
+    use crate::wait::Waiter;
 
     pub(crate) struct Critical;
 
@@ -74,7 +83,7 @@ impl File {
 
     /// Uses it if the turn comes.
     fn act(&self, deadline: Option<Instant>) -> Taken {
-        let taken = self.turn.take(deadline);
+        let taken = self.turn.take(deadline, None);
         if matches!(taken, Taken::AtOnce | Taken::AfterAnother) {
             // SAFETY: one at a time, which loom checks.
             self.uses.with_mut(|uses| unsafe { *uses += 1 });
@@ -112,7 +121,7 @@ fn one_has_the_turn_at_a_time_and_all_get_it() {
 fn a_deadline_races_with_the_turn() {
     let outcomes = explore(|| {
         let file = File::new();
-        assert_eq!(file.turn.take(None), Taken::AtOnce);
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce);
         let _passes = wait::let_time_pass();
         let late = thread::spawn({
             let file = file.clone();
@@ -120,7 +129,7 @@ fn a_deadline_races_with_the_turn() {
         });
         file.turn.give();
         let taken = late.join().unwrap();
-        assert_eq!(file.turn.take(None), Taken::AtOnce, "it is free");
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce, "it is free");
         // The next one finds a queue that is in order.
         let next = thread::spawn({
             let file = file.clone();
@@ -134,13 +143,41 @@ fn a_deadline_races_with_the_turn() {
     assert_eq!(outcomes, BTreeSet::from(all));
 }
 
+/// A cancellation while the turn comes: one of the two, and the turn is not lost.
+#[test]
+fn a_cancellation_races_with_the_turn() {
+    let outcomes = explore(|| {
+        let file = File::new();
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce);
+        let cancellation = Arc::new(cancel::Cancellation::new());
+        let waits = thread::spawn({
+            let (file, cancellation) = (file.clone(), cancellation.clone());
+            move || {
+                let taken = file.turn.take(None, Some(&cancellation));
+                if matches!(taken, Taken::AtOnce | Taken::AfterAnother) {
+                    file.turn.give();
+                }
+                taken
+            }
+        });
+        let cancels = thread::spawn(move || cancellation.cancel());
+        file.turn.give();
+        cancels.join().unwrap();
+        let taken = waits.join().unwrap();
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce, "it is free");
+        taken as u8
+    });
+    let all = [Taken::AtOnce, Taken::AfterAnother, Taken::TooLate].map(|taken| taken as u8);
+    assert_eq!(outcomes, BTreeSet::from(all));
+}
+
 /// A deadline is changed, or the file closed, while the turn is handed on: who is sent back does not
 /// have it. Catches: `look_again` that counts those whom it sends back as holders (nobody gets it).
 #[test]
 fn who_looks_again_does_not_keep_the_turn() {
     let outcomes = explore(|| {
         let file = File::new();
-        assert_eq!(file.turn.take(None), Taken::AtOnce);
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce);
         let waits = thread::spawn({
             let file = file.clone();
             move || file.act(None)
@@ -152,7 +189,7 @@ fn who_looks_again_does_not_keep_the_turn() {
         file.turn.give();
         changes.join().unwrap();
         let taken = waits.join().unwrap();
-        assert_eq!(file.turn.take(None), Taken::AtOnce, "it is free");
+        assert_eq!(file.turn.take(None, None), Taken::AtOnce, "it is free");
         taken as u8
     });
     let all = [Taken::AtOnce, Taken::AfterAnother, Taken::LookAgain].map(|taken| taken as u8);

@@ -10,10 +10,12 @@
 use crate::critical::Critical;
 use crate::reason::WaitReason;
 use crate::rt::{AtomicBool, Cell, Lock};
-use crate::wait::{Waiter, block};
+use crate::wait::{Waiter, block, block_until};
+use std::error::Error;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Instant;
 
 /// Ends waits: those that have begun and those to come. Once cancelled it stays so.
 ///
@@ -161,19 +163,35 @@ impl Synced {
 impl Record {
     /// Whether its waiter still waited, and so was taken back. Under the lock.
     fn call_off(&self) -> bool {
-        // SAFETY: `data` is what `block_unless` paired with `expire`, on the same frame (I1).
+        // SAFETY: `data` is what `block_until_unless` paired with `expire`, on the same frame (I1).
         unsafe { (self.expire)(self.data) }
     }
 }
 
 /// As [`block`], until `cancellation` at most.
 ///
-/// `expire` is [`block_until`](crate::block_until)'s: called at most once, when it is cancelled, it
+/// `expire` is [`block_until`]'s: called at most once, when it is cancelled, it
 /// decides the race with the waker by trying to take the waiter back. It runs under a lock, perhaps
 /// on another thread: like `commit` it must not allocate, panic, block or use thread-locals, and it
 /// must not wait for a lock that is held around `block_unless`.
 pub fn block_unless<F, E>(reason: WaitReason, cancellation: &Cancellation, commit: F, expire: E)
 where
+    F: FnOnce(Waiter) -> bool,
+    E: Fn() -> bool + Sync,
+{
+    block_until_unless(reason, None, cancellation, commit, expire);
+}
+
+/// As [`block_unless`], and at most until `deadline` if there is one.
+///
+/// `expire` is asked by the timer and by the cancellation, and returns true to one of them at most.
+pub fn block_until_unless<F, E>(
+    reason: WaitReason,
+    deadline: Option<Instant>,
+    cancellation: &Cancellation,
+    commit: F,
+    expire: E,
+) where
     F: FnOnce(Waiter) -> bool,
     E: Fn() -> bool + Sync,
 {
@@ -186,7 +204,11 @@ where
         data: (&raw const expire).cast(),
     };
     let record = &record;
-    block(reason, |waiter| cancellation.arm(record, waiter, commit));
+    let commit = |waiter| cancellation.arm(record, waiter, commit);
+    match deadline {
+        None => block(reason, commit),
+        Some(deadline) => block_until(reason, deadline, commit, &expire),
+    }
     cancellation.disarm(record);
 }
 
@@ -197,6 +219,18 @@ unsafe fn call<E: Fn() -> bool + Sync>(data: *const ()) -> bool {
     let expire = unsafe { &*data.cast::<E>() };
     expire()
 }
+
+/// The error of waits that a context has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled while waiting")
+    }
+}
+
+impl Error for Cancelled {}
 
 impl Default for Cancellation {
     fn default() -> Cancellation {

@@ -4,7 +4,7 @@
 //! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
-use crate::{NoPreempt, blocking, contention, idle, slab, start, trace, world};
+use crate::{NoPreempt, blocking, contention, idle, shrink, slab, start, trace, world};
 use gosched_fiber::{pool, stack};
 
 /// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
@@ -13,11 +13,13 @@ const MANY: u64 = 1024;
 /// Runs a collection and returns when it is done. Go's `runtime.GC`.
 ///
 /// Stops the world briefly, see [`world_stops`](crate::world_stops): the processors' caches of
-/// stacks and descriptors go to the pool. Then, while goroutines run again, idle stacks and
+/// stacks and descriptors go to the pool. Goroutines that wait lose the pages below their stack
+/// pointers, a few in each of further stops, if that is 16 KiB or more. Then, while goroutines run again, idle stacks and
 /// thread-local blocks beyond a small reserve are given back, together with the pages of those that
-/// stay, and pages with descriptors of none but ended goroutines; what caches of the layers above (`sync::Pool`) did not use since the last collection is
-/// dropped, on the caller; libc's allocator gives its free pages back; and idle threads beyond a bound
-/// end. Counted in [`Counters::collections`](crate::Counters::collections).
+/// stay, and pages with descriptors of none but ended goroutines; what caches of the layers above
+/// (`sync::Pool`) did not use since the last collection is dropped, on the caller; libc's allocator
+/// gives its free pages back; and idle threads beyond a bound end. Counted in
+/// [`Counters::collections`](crate::Counters::collections).
 ///
 /// From any goroutine or plain thread; it blocks, and the caller's processor is used by others.
 ///
@@ -25,7 +27,7 @@ const MANY: u64 = 1024;
 /// If the runtime has to be started and can't create its threads.
 pub fn gc() {
     start::ensure_started();
-    cycle(|| {
+    cycle(false, || {
         pool::collect();
         trim_heap();
     });
@@ -45,7 +47,7 @@ pub fn free_os_memory() {
 /// A cycle that nobody has asked for: what was idle for a while goes.
 pub(crate) fn run_in_background() {
     let before = pool::given_back();
-    cycle(|| {
+    cycle(true, || {
         pool::collect_surplus();
         // It holds each arena's lock while it looks through it.
         if pool::given_back() - before >= MANY {
@@ -55,9 +57,10 @@ pub(crate) fn run_in_background() {
     SCHEDULER.counts.background_collections.add_shared();
 }
 
-fn cycle(give_back: impl FnOnce()) {
+fn cycle(are_old_only: bool, give_back: impl FnOnce()) {
     let said = trace::collection_begins();
     world::stop_to_collect(flush_caches);
+    shrink::waiting_stacks(are_old_only);
     contention::age_caches();
     unstopped(idle::end_idle_machines);
     blocking(|| {
@@ -112,6 +115,8 @@ pub struct MemoryStats {
     pub idle_stacks: usize,
     /// Stacks that were given back since the start.
     pub stacks_given_back: u64,
+    /// How often a waiting goroutine's deep pages were given back.
+    pub shrunk_stacks: u64,
     /// Address space reserved for stacks; memory is what of it was touched.
     pub reserved_bytes: usize,
     /// Collections, asked for or not.
@@ -128,6 +133,7 @@ pub fn memory_stats() -> MemoryStats {
         stacks: stats.live,
         idle_stacks,
         stacks_given_back: pool::given_back(),
+        shrunk_stacks: SCHEDULER.counts.shrunk_stacks.get(),
         reserved_bytes: stats.reserved_bytes,
         collections: SCHEDULER.counts.collections.get(),
         background_collections: SCHEDULER.counts.background_collections.get(),

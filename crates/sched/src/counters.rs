@@ -121,6 +121,8 @@ pub(crate) struct Global {
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
     pub(crate) background_collections: Count,
+    /// Stacks of waiting goroutines that lost their deep pages.
+    pub(crate) shrunk_stacks: Count,
     pub(crate) procs_updates: Count,
     pub(crate) monitor_calls: Count,
 }
@@ -135,6 +137,7 @@ impl Global {
             libc_yields: Count::new(),
             collections: Count::new(),
             background_collections: Count::new(),
+            shrunk_stacks: Count::new(),
             procs_updates: Count::new(),
             monitor_calls: Count::new(),
         }

@@ -392,7 +392,6 @@ impl GRef {
 
     /// Where its code stands if it does not run. Anybody may ask; only its owner of the moment can
     /// rely on the answer.
-    #[cfg(feature = "frames")]
     pub(crate) fn position(self) -> [usize; 3] {
         // SAFETY: descriptors are never freed.
         unsafe { arch::peek(self.context.get()) }

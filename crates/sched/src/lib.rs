@@ -77,6 +77,7 @@ mod reason;
 mod report;
 mod rt;
 mod scheduler;
+mod shrink;
 mod signal_mask;
 mod slab;
 mod snapshot;
@@ -99,7 +100,7 @@ pub use alloc::Alloc;
 pub use attention::safepoint;
 pub use background::set_background_gc;
 pub use blocking::blocking;
-pub use cancel::{Cancellation, Cancels, block_unless};
+pub use cancel::{Cancellation, Cancelled, Cancels, block_unless, block_until_unless};
 pub use collect::{MemoryStats, free_os_memory, gc, memory_stats, set_cache_limit};
 pub use config::{Config, ConfigError, Tls};
 pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
@@ -139,7 +140,7 @@ pub use snapshot::{
 pub use spawn::{SpawnError, SpawnOptions, spawn};
 pub use start::start;
 pub use task::{JoinCtxError, JoinHandle, Thread};
-pub use timer::{AfterFunc, after_func, sleep, sleep_until};
+pub use timer::{AfterFunc, after_func, sleep, sleep_ctx, sleep_until};
 pub use trace::{
     FlightRecorder, Region, Task as TraceTask, TraceError, is_enabled as is_traced,
     log as trace_log, start as start_trace, stop as stop_trace,

@@ -11,6 +11,7 @@
 //! Where the woken go is Go 1.27's rule: one for each idle processor to the global queue, the rest
 //! to the own ring; all to the global queue from a machine without a processor.
 
+use crate::cancel::{Cancellation, block_until_unless};
 use crate::critical::Critical;
 use crate::goroutine::GRef;
 use crate::machine::{Inside, Machine};
@@ -84,23 +85,33 @@ impl PollFd {
         inside(|| SCHEDULER.poller().remove(fd, self.descriptor));
     }
 
-    /// Waits until something has changed since the caller has looked, at most until `deadline`.
-    /// False: the time is over.
-    pub fn wait(&self, direction: Direction, deadline: Option<Instant>) -> bool {
+    /// Waits until something has changed since the caller has looked, at most until `deadline`, or
+    /// until it is cancelled. False: the time is over, or it is cancelled.
+    pub fn wait(
+        &self,
+        direction: Direction,
+        deadline: Option<Instant>,
+        cancellation: Option<&Cancellation>,
+    ) -> bool {
         let readiness = match direction {
             Direction::Read => &self.descriptor.read,
             Direction::Write => &self.descriptor.write,
         };
         let commit = |waiter: Waiter| readiness.wait(waiter.into_word());
-        match deadline {
-            None => wait::block(WaitReason::IoWait, commit),
-            Some(deadline) => {
-                wait::block_until(WaitReason::IoWait, deadline, commit, || readiness.time_out());
+        let expire = || readiness.time_out();
+        match (deadline, cancellation) {
+            (None, None) => wait::block(WaitReason::IoWait, commit),
+            (Some(deadline), None) => {
+                wait::block_until(WaitReason::IoWait, deadline, commit, expire);
+            }
+            (_, Some(cancellation)) => {
+                block_until_unless(WaitReason::IoWait, deadline, cancellation, commit, expire);
             }
         }
         // A wait that found the note has taken it, and one that was woken finds it.
         let is_ready = readiness.take();
-        is_ready || deadline.is_none_or(|deadline| Instant::now() < deadline)
+        let has_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        is_ready || has_time() && cancellation.is_none_or(|it| !it.is_cancelled())
     }
 
     /// Makes whoever waits, or waits next, look again.

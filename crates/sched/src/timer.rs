@@ -15,7 +15,7 @@ mod heap;
 
 pub use alarm::{AfterFunc, after_func};
 pub(crate) use deadline::{after, wait_with_deadline};
-pub use deadline::{sleep, sleep_until};
+pub use deadline::{sleep, sleep_ctx, sleep_until};
 
 use crate::goroutine::GRef;
 use crate::plant::Wake;

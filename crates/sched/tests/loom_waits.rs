@@ -154,7 +154,7 @@ mod reason {
     }
 }
 
-use cancel::{Cancellation, block_unless};
+use cancel::{Cancellation, block_unless, block_until_unless};
 use futex_queue::Ended;
 use limiter::Limiter;
 use loom::sync::Mutex;
@@ -167,7 +167,7 @@ use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use timer::{Timers, wait_with_deadline};
 use wait::{Waiter, let_time_pass};
 
@@ -342,6 +342,48 @@ fn no_more_run_at_a_time_than_a_limiter_allows() {
         // SAFETY: nobody else is left.
         assert_eq!(shared.1.with(|count| unsafe { *count }), 4);
     });
+}
+
+/// A wake, a time-out and a cancellation at once: one of the three ends the wait, and the frame is
+/// left alone once it is over. Catches: `block_until_unless` that doesn't disarm (the frame is gone).
+#[test]
+fn a_wake_races_with_a_time_out_and_a_cancellation() {
+    let outcomes = explore(2, || {
+        let shared = Arc::new((Cancellation::new(), Slot::default()));
+        let _passes = let_time_pass();
+        let waits = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let is_here: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(true)));
+                let was_taken_back = AtomicBool::new(false);
+                let commit = |waiter| {
+                    *shared.1.0.lock().unwrap() = Some(waiter);
+                    true
+                };
+                let expire = || {
+                    assert!(is_here.load(Relaxed), "the frame is gone");
+                    let is_mine = shared.1.take().is_some();
+                    let before = was_taken_back.load(Relaxed);
+                    assert!(!(is_mine && before), "taken back once");
+                    was_taken_back.store(is_mine || before, Relaxed);
+                    is_mine
+                };
+                let (at, cancellation) = (Some(Instant::now()), &shared.0);
+                block_until_unless(WaitReason::Park, at, cancellation, commit, expire);
+                is_here.store(false, Relaxed);
+                !was_taken_back.load(Relaxed)
+            }
+        });
+        let wakes = thread::spawn({
+            let shared = shared.clone();
+            move || shared.1.take().inspect(|waiter| waiter.wake()).is_some()
+        });
+        shared.0.cancel();
+        let (was_woken, has_woken) = (waits.join().unwrap(), wakes.join().unwrap());
+        assert_eq!(was_woken, has_woken);
+        was_woken
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
 }
 
 const LOCKED: u32 = 1;

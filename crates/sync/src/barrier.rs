@@ -76,7 +76,7 @@ impl BarrierWaitResult {
 
 impl fmt::Debug for Barrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Barrier").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Barrier").finish_non_exhaustive()
     }
 }
 

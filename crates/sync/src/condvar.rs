@@ -116,6 +116,21 @@ impl Condvar {
         pair(result, WaitTimeoutResult(waited == Waited::Ended))
     }
 
+    /// As [`wait_timeout`](Condvar::wait_timeout), for milliseconds; true: notified.
+    ///
+    /// # Errors
+    /// As for [`wait`](Condvar::wait).
+    #[deprecated(note = "as std's: use `wait_timeout`")]
+    pub fn wait_timeout_ms<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        ms: u32,
+    ) -> LockResult<(MutexGuard<'a, T>, bool)> {
+        let timeout = Duration::from_millis(u64::from(ms));
+        let (result, waited) = self.wait_with(guard, Patience::timeout(timeout));
+        pair(result, waited != Waited::Ended)
+    }
+
     /// As [`wait_while`](Condvar::wait_while), at most for `timeout`.
     ///
     /// # Errors

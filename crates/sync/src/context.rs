@@ -238,7 +238,8 @@ impl Context {
         None
     }
 
-    /// Waits for `d`. Go's `select` of `time.After` and `Done`.
+    /// Waits for `d`; `sleep_ctx` says as well that it was cancelled, this says how. Go's `select` of
+    /// `time.After` and `Done`.
     ///
     /// # Errors
     /// How the context has ended, if it did first.

@@ -3,7 +3,7 @@
 use crate::once_lock::OnceLock;
 use std::cell::Cell;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A value that is made when it is first wanted. [`std::sync::LazyLock`]; Go's `sync.OnceValue`.
@@ -41,8 +41,56 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     pub fn force(this: &LazyLock<T, F>) -> &T {
         this.value.get_or_init(|| match this.make.take() {
             Some(make) => make(),
-            None => panic!("LazyLock instance has previously been poisoned"),
+            None => poisoned(),
         })
+    }
+
+    /// The value through the only reference; made now if it was not yet.
+    /// [`std::sync::LazyLock::force_mut`].
+    ///
+    /// ```
+    /// use gosched_sync::LazyLock;
+    ///
+    /// let mut lazy = LazyLock::new(|| 92);
+    /// *LazyLock::force_mut(&mut lazy) += 1;
+    /// assert_eq!(*lazy, 93);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`force`](LazyLock::force).
+    #[inline]
+    pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
+        LazyLock::force(this);
+        this.value.get_mut().unwrap_or_else(|| poisoned())
+    }
+}
+
+/// As std's.
+#[cold]
+fn poisoned() -> ! {
+    panic!("LazyLock instance has previously been poisoned")
+}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value, if it was made. [`std::sync::LazyLock::get`].
+    ///
+    /// ```
+    /// use gosched_sync::LazyLock;
+    ///
+    /// let lazy = LazyLock::new(|| 92);
+    /// assert_eq!(LazyLock::get(&lazy), None);
+    /// LazyLock::force(&lazy);
+    /// assert_eq!(LazyLock::get(&lazy), Some(&92));
+    /// ```
+    #[inline]
+    pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
+        this.value.get()
+    }
+
+    /// The value through the only reference, if it was made. [`std::sync::LazyLock::get_mut`].
+    #[inline]
+    pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
+        this.value.get_mut()
     }
 }
 
@@ -52,6 +100,13 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     #[inline]
     fn deref(&self) -> &T {
         LazyLock::force(self)
+    }
+}
+
+impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        LazyLock::force_mut(self)
     }
 }
 

@@ -40,7 +40,6 @@ impl UnwindSafe for Once {}
 impl RefUnwindSafe for Once {}
 
 /// What a function of [`Once::call_once_force`] is told. [`std::sync::OnceState`].
-#[derive(Debug)]
 pub struct OnceState {
     was_poisoned: bool,
 }
@@ -57,6 +56,12 @@ impl OnceState {
 struct Running<'a> {
     once: &'a Once,
     becomes: u8,
+}
+
+impl fmt::Debug for OnceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceState").field("poisoned", &self.was_poisoned).finish()
+    }
 }
 
 impl Drop for Running<'_> {
@@ -190,6 +195,6 @@ impl Default for Once {
 
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("is_completed", &self.is_completed()).finish_non_exhaustive()
+        f.debug_struct("Once").finish_non_exhaustive()
     }
 }

@@ -3,8 +3,6 @@
 use crate::once::Once;
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A value that is written once and read often. [`std::sync::OnceLock`].
@@ -19,9 +17,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// ```
 pub struct OnceLock<T> {
     once: Once,
-    /// Written by: the once's function. Read by: anyone once it is complete.
-    value: UnsafeCell<MaybeUninit<T>>,
-    owns: PhantomData<T>,
+    /// Written by: the once's function. Read by: anyone once it is complete. An `Option`, so that there
+    /// is no `Drop` of ours: a value that borrows may then end before the lock, as with std's.
+    value: UnsafeCell<Option<T>>,
 }
 
 // SAFETY: a value written on one thread is read on others, and dropped on any.
@@ -37,11 +35,7 @@ impl<T> OnceLock<T> {
     #[must_use]
     #[inline]
     pub const fn new() -> OnceLock<T> {
-        OnceLock {
-            once: Once::new(),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-            owns: PhantomData,
-        }
+        OnceLock { once: Once::new(), value: UnsafeCell::new(None) }
     }
 
     /// The value, if it was written.
@@ -57,11 +51,7 @@ impl<T> OnceLock<T> {
     /// The value, through the only reference.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        if !self.once.is_completed() {
-            return None;
-        }
-        // SAFETY: complete, so it is there.
-        Some(unsafe { self.value.get_mut().assume_init_mut() })
+        self.value.get_mut().as_mut()
     }
 
     /// Waits until it was written.
@@ -102,7 +92,7 @@ impl<T> OnceLock<T> {
             let value = f();
             let place = self.value.get();
             // SAFETY: only the once's function writes, and it runs once to its end.
-            unsafe { place.write(MaybeUninit::new(value)) };
+            unsafe { *place = Some(value) };
         });
     }
 
@@ -115,13 +105,8 @@ impl<T> OnceLock<T> {
     /// Takes the value out; it may be written anew.
     #[inline]
     pub fn take(&mut self) -> Option<T> {
-        if !self.once.is_completed() {
-            return None;
-        }
         self.once = Once::new();
-        let value = mem::replace(self.value.get_mut(), MaybeUninit::uninit());
-        // SAFETY: it was complete; moved out once, since it counts as not written now.
-        Some(unsafe { value.assume_init() })
+        self.value.get_mut().take()
     }
 
     /// # Safety
@@ -131,13 +116,7 @@ impl<T> OnceLock<T> {
         // SAFETY: nobody writes once it is written.
         let value = unsafe { &*self.value.get() };
         // SAFETY: by the caller.
-        unsafe { value.assume_init_ref() }
-    }
-}
-
-impl<T> Drop for OnceLock<T> {
-    fn drop(&mut self) {
-        drop(self.take());
+        unsafe { value.as_ref().unwrap_unchecked() }
     }
 }
 

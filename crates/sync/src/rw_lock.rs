@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr::NonNull;
 use std::sync::{LockResult, TryLockError, TryLockResult};
 
 /// Many readers or one writer. [`std::sync::RwLock`], with a promise: neither side starves.
@@ -47,8 +48,10 @@ impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
 /// Shared access to the data of a [`RwLock`]. [`std::sync::RwLockReadGuard`].
 #[must_use = "lets go of the lock at once when it is dropped"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
-    not_send: PhantomData<*const ()>,
+    raw: &'a RawRwLock,
+    /// Not through the lock, whose data may change: a guard of a longer lifetime is one of a shorter.
+    /// And not `Send`.
+    data: NonNull<T>,
 }
 
 /// Access to the data of a [`RwLock`] for one. [`std::sync::RwLockWriteGuard`].
@@ -180,10 +183,18 @@ impl<T: ?Sized> RwLock<T> {
         self.poison.result(data)
     }
 
+    /// The guard of one who has a share.
+    #[inline]
+    fn shared(&self) -> RwLockReadGuard<'_, T> {
+        // SAFETY: a cell's address is not null.
+        let data = unsafe { NonNull::new_unchecked(self.data.get()) };
+        RwLockReadGuard { raw: &self.raw, data }
+    }
+
     /// For one who has just taken a share.
     #[inline]
     fn read_guard(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        self.poison.result(RwLockReadGuard { lock: self, not_send: PhantomData })
+        self.poison.result(self.shared())
     }
 
     /// For the one who has just taken the lock.
@@ -213,7 +224,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         lock.poison.leave(this.unwinding);
         mem::forget(this);
         lock.raw.downgrade();
-        RwLockReadGuard { lock, not_send: PhantomData }
+        lock.shared()
     }
 }
 
@@ -223,7 +234,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this guard has a share of the lock.
-        unsafe { &*self.lock.data.get() }
+        unsafe { self.data.as_ref() }
     }
 }
 
@@ -248,7 +259,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.raw.read_unlock();
+        self.raw.read_unlock();
     }
 }
 

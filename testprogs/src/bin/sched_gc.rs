@@ -1,6 +1,6 @@
 //! A peak of goroutines with deep stacks, then a collection. Prints what the process holds in KiB.
-//! `sched_gc goroutine|plain|background|shallow [HOW_MANY]`: who collects; `shallow` is `plain` after
-//! goroutines that use little stack.
+//! `sched_gc goroutine|plain|background|shallow|waiting [HOW_MANY]`: who collects; `shallow` is `plain`
+//! after goroutines that use little stack, `waiting` is `plain` while they wait.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -28,6 +28,9 @@ fn main() {
     go(|| ()).join().expect("it does not panic");
     let before = resident();
     println!("before={before}");
+    if is_asked("waiting") {
+        return while_they_wait();
+    }
     peak();
     println!("peak={}", PEAK.load(SeqCst));
     if is_asked("background") {
@@ -89,6 +92,93 @@ fn by_itself(before: usize) {
         drop(POOL.get());
         println!("left_in_pool={}", made + 1 - MADE.load(SeqCst));
     });
+}
+
+/// Goroutines that were deep and wait near the top of their stacks lose what is below, and nothing else:
+/// all of them once, while they rest, and then while some go up and down their stacks.
+fn while_they_wait() {
+    let (turns, arrived) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let goroutines: Vec<_> = (0..how_many())
+        .map(|i| {
+            let (turns, arrived) = (turns.clone(), arrived.clone());
+            go(move || {
+                let mut sum = 0;
+                for turn in 0..3 {
+                    sum += deep();
+                    let kept = black_box([i + turn; 300]);
+                    arrived.fetch_add(1, SeqCst);
+                    while turns.load(SeqCst) == turn {
+                        thread::park();
+                    }
+                    sum += kept.iter().filter(|value| **value == i + turn).count();
+                }
+                sum
+            })
+        })
+        .collect();
+    for turn in 1..=3 {
+        while arrived.load(SeqCst) < turn * how_many() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        println!("peak_{turn}={}", resident());
+        runtime::gc();
+        println!("collected_{turn}={}", resident());
+        turns.store(turn, SeqCst);
+        goroutines.iter().for_each(|goroutine| goroutine.thread().unpark());
+    }
+    let sum: usize = goroutines.into_iter().map(|one| one.join().expect("it does not panic")).sum();
+    println!("sum={sum}");
+    println!("shrunk={}", runtime::memory_stats().shrunk_stacks);
+    under_way();
+}
+
+/// Eight goroutines hand a token round, each from another depth each time, while a plain thread
+/// collects again and again.
+fn under_way() {
+    static ENDS: AtomicUsize = AtomicUsize::new(0);
+    let (first, mut before) = gosched::channel::bounded::<u64>(1);
+    let mut rounds = Vec::new();
+    for i in 0..8_u64 {
+        let (to, next) = gosched::channel::bounded(1);
+        let from = std::mem::replace(&mut before, next);
+        rounds.push(go(move || {
+            let mut visits = 0;
+            while let Ok(token) = from.recv() {
+                deep();
+                descend((token + i) % 40, i, &from);
+                if to.send(token + 1).is_err() {
+                    break;
+                }
+                visits += 1;
+            }
+            visits
+        }));
+    }
+    let feeder = go(move || {
+        let mut token = 0;
+        while ENDS.load(SeqCst) == 0 && first.send(token).is_ok() {
+            token += 1;
+            let _ = before.try_recv();
+        }
+    });
+    let begun = runtime::memory_stats().shrunk_stacks;
+    while runtime::memory_stats().shrunk_stacks < begun + 400 {
+        runtime::gc();
+    }
+    ENDS.store(1, SeqCst);
+    feeder.join().expect("it does not panic");
+    let visits: u64 = rounds.into_iter().map(|one| one.join().expect("it does not panic")).sum();
+    println!("visits={visits}");
+}
+
+/// Waits for a token at that depth; what is on the way there must be as it was.
+fn descend(levels: u64, i: u64, from: &gosched::channel::Receiver<u64>) {
+    let kept = black_box([levels ^ i; 64]);
+    match levels {
+        0 => drop(from.recv()),
+        _ => descend(levels - 1, i, from),
+    }
+    assert!(kept.iter().all(|value| *value == levels ^ i), "a stack was changed");
 }
 
 static PEAK: AtomicUsize = AtomicUsize::new(0);

@@ -1,4 +1,5 @@
-//! `mutex`, `rwmutex`: a few tasks, one lock. `mutex_scaling`: the same by 1 to 64 tasks.
+//! `mutex`, `rwmutex`: a few tasks, one lock. `mutex_scaling`: the same by 1 to 64 tasks, and std's lock by
+//! as many threads.
 //! `lock_wait`, `rwlock_wait`: how long one waits beside others who hold the lock for 100 us again
 //! and again.
 
@@ -58,11 +59,13 @@ pub(crate) fn rwmutex(args: &Args) -> Outcome {
     Ok(Report::new(args, n).time(took, n).set("lock", "gosched::sync::RwLock"))
 }
 
-/// Throughput by 1 to 64 tasks; the least is set beside the most.
+const CROWDS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// Throughput by 1 to 64 tasks, the least beside the most; and that of std's lock by threads.
 pub(crate) fn mutex_scaling(args: &Args) -> Outcome {
     let n = args.n(1_000_000)?;
-    let mut figures = Vec::new();
-    for tasks in [1, 2, 4, 8, 16, 32, 64] {
+    let mut report = Report::new(args, n);
+    let ours = CROWDS.map(|tasks| {
         let (each, total) = (n / tasks, Arc::new(Mutex::new(0)));
         let start = Instant::now();
         let all = (0..tasks).map(|_| {
@@ -72,15 +75,34 @@ pub(crate) fn mutex_scaling(args: &Args) -> Outcome {
         join_all(all.collect::<Vec<_>>());
         let took = start.elapsed();
         assert_eq!(*total.lock().unwrap(), each * tasks);
-        figures.push((tasks, crate::report::ns_per(took, each * tasks)));
-    }
-    let slowest = figures.iter().map(|f| f.1).fold(0.0, f64::max);
-    let fastest = figures.iter().map(|f| f.1).fold(f64::MAX, f64::min);
+        crate::report::ns_per(took, each * tasks)
+    });
+    report = report.set("least_of_peak", least_of_peak(&ours)).set("by_tasks", rows(&ours));
+    let threads = CROWDS.map(|threads| {
+        let (each, total) = (n / threads, std::sync::Mutex::new(0));
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| (0..each).for_each(|_| *total.lock().unwrap() += 1));
+            }
+        });
+        let took = start.elapsed();
+        assert_eq!(*total.lock().unwrap(), each * threads);
+        crate::report::ns_per(took, each * threads)
+    });
+    let least = least_of_peak(&threads);
+    Ok(report.set("threads_least_of_peak", least).set("by_threads", rows(&threads)))
+}
+
+fn least_of_peak(figures: &[f64]) -> f64 {
+    let slowest = figures.iter().copied().fold(0.0, f64::max);
+    figures.iter().copied().fold(f64::MAX, f64::min) / slowest
+}
+
+fn rows(figures: &[f64]) -> Vec<Report> {
     let row =
-        |(tasks, ns): &(u64, f64)| Report::default().set("tasks", *tasks).set("ns_per_op", *ns);
-    Ok(Report::new(args, n)
-        .set("least_of_peak", fastest / slowest)
-        .set("by_tasks", figures.iter().map(row).collect::<Vec<_>>()))
+        |(tasks, ns): (&u64, &f64)| Report::default().set("tasks", *tasks).set("ns_per_op", *ns);
+    CROWDS.iter().zip(figures).map(row).collect()
 }
 
 const HOLD: Duration = Duration::from_micros(100);

@@ -41,6 +41,7 @@ mod grow;
 mod guard;
 mod lock;
 mod pool;
+mod shrink;
 mod slot;
 pub(crate) mod sys;
 
@@ -52,6 +53,7 @@ pub use self::depot::{Depot, Stats, alloc, choose_guard, depot, free, release_pa
 pub use self::error::StackError;
 pub use self::grow::{call_on, grow, maybe_grow};
 pub use self::guard::GuardKind;
+pub use self::shrink::{release_below, resident_below};
 pub use self::slot::Stack;
 
 #[cfg(test)]

@@ -95,6 +95,20 @@ pub(super) unsafe fn drop_pages(range: Range<usize>) -> io::Result<()> {
     }
 }
 
+/// How many bytes of a range are in memory.
+pub(super) fn resident(range: Range<usize>) -> usize {
+    let mut pages = [0_u8; 256];
+    let mut count = 0;
+    for start in range.clone().step_by(pages.len() * PAGE) {
+        let bytes = (range.end - start).min(pages.len() * PAGE);
+        // SAFETY: `pages` has room for a byte for each page; memory that is not mapped is an error.
+        if unsafe { libc::mincore(pointer(start), bytes, pages.as_mut_ptr()) } == 0 {
+            count += pages[..bytes / PAGE].iter().filter(|page| **page & 1 != 0).count();
+        }
+    }
+    count * PAGE
+}
+
 /// Undoes what `mlockall` did to a range.
 pub(super) fn unlock_pages(range: Range<usize>) {
     // SAFETY: contents stay as they are. Fails only for ranges that are not mapped.

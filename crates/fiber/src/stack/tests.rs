@@ -341,3 +341,25 @@ fn decimals_are_read_up_to_the_first_other_byte() {
     assert_eq!(parse_decimal(b""), None);
     assert_eq!(parse_decimal(b"99999999999999999999999"), None);
 }
+
+/// What code has left behind goes, what it stands on stays.
+#[test]
+fn pages_below_suspended_code_are_given_back() {
+    let stack = alloc(Class::DEFAULT).unwrap();
+    for page in 1..=20 {
+        write_at(stack.top() - page * PAGE);
+        write_at(stack.top() - page * PAGE + PAGE - 8);
+    }
+    // The red zone reaches into the next page.
+    let sp = stack.top() - PAGE - 64;
+    assert_eq!(resident_below(sp), 18 * PAGE);
+    // SAFETY: no code is on that stack.
+    unsafe { release_below(sp) };
+    assert_eq!(resident_below(sp), 0);
+    assert!(!is_present(stack.top() - 2 * PAGE - 8));
+    assert_eq!(read_at(stack.top() - PAGE - 8), 7);
+    assert_eq!(read_at(stack.top() - 2 * PAGE), 7);
+    let local = 0;
+    assert_eq!(resident_below((&raw const local).addr()), 0, "no slot");
+    free(stack);
+}

@@ -77,3 +77,21 @@ fn descriptors_go_as_well_and_come_back() {
     figures.expect_at_most("after_trickle", 2 * before);
     assert!(figures.get("peak_again") > before + 400_000, "{}", ended.story());
 }
+
+/// 1,000 goroutines that were 64 KiB deep and wait with some 3 KiB: three times they lose the rest.
+#[test]
+fn waiting_goroutines_keep_what_they_stand_on() {
+    let ended =
+        Child::new("sched_gc", &["waiting", "1000"]).procs(2).env("GOSCHED", "gc=off").run();
+    let figures = ended.figures();
+    println!("{}", ended.out());
+    for turn in 1..=3 {
+        let (peak, collected) =
+            (figures.get(&format!("peak_{turn}")), figures.get(&format!("collected_{turn}")));
+        assert!(peak > collected + 55_000, "{}", ended.story());
+        assert!(collected < figures.get("before") + 25_000, "{}", ended.story());
+    }
+    figures.expect("sum", 3 * 300 * 1_000);
+    assert!(figures.get("shrunk") >= 3_000, "{}", ended.story());
+    figures.expect_some("visits");
+}

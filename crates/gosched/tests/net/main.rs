@@ -5,6 +5,7 @@
 mod child;
 
 mod connect;
+mod contexts;
 mod conversions;
 mod datagrams;
 mod deadlines;

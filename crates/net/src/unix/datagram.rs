@@ -3,6 +3,7 @@
 use super::SocketAddr;
 use crate::common::{delegate, socket};
 use crate::pollable::Pollable;
+use crate::with_context::calls_with_context;
 use gosched_sched::Direction;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -169,4 +170,13 @@ delegate! { UnixDatagram:
     local_addr() -> SocketAddr;
     /// Where it is connected.
     peer_addr() -> SocketAddr;
+}
+
+calls_with_context! { UnixDatagram:
+    /// Waits for a datagram: how long it is, and from where.
+    Read recv_from(buffer: &mut [u8]) -> (usize, SocketAddr) = |file| file.recv_from(buffer);
+    /// Waits for a datagram.
+    Read recv(buffer: &mut [u8]) -> usize = |file| file.recv(buffer);
+    /// Sends a datagram to where it is connected.
+    Write send(bytes: &[u8]) -> usize = |file| file.send(bytes);
 }

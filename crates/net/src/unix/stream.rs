@@ -4,7 +4,8 @@ use super::SocketAddr;
 use crate::common::{delegate, socket, stream};
 use crate::pollable::Pollable;
 use crate::sys;
-use gosched_sched::{Direction, blocking};
+use crate::with_context::WithContext;
+use gosched_sched::{Cancels, Direction, blocking};
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
@@ -117,6 +118,18 @@ impl UnixListener {
 delegate! { UnixListener:
     /// The address it listens at.
     local_addr() -> SocketAddr;
+}
+
+impl<C: Cancels + ?Sized> WithContext<'_, UnixListener, C> {
+    /// Waits for a connection.
+    ///
+    /// # Errors
+    /// As of [`UnixListener::accept`], and if the context is cancelled.
+    pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let accepted = self.socket.io.call_ctx(self.ctx, Direction::Read, |file| file.accept());
+        let (stream, address) = accepted?;
+        Ok((UnixStream::of(stream)?, address))
+    }
 }
 
 /// The iterator of [`UnixListener::incoming`].

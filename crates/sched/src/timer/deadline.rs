@@ -5,6 +5,7 @@
 
 use super::Timers;
 use super::heap::{Entry, Hook, Kind};
+use crate::cancel::{Cancelled, Cancels, block_until_unless};
 use crate::current::current;
 use crate::goroutine::GRef;
 use crate::machine::Inside;
@@ -177,4 +178,39 @@ pub fn sleep(d: Duration) {
 /// Waits until `deadline`. See [`sleep`].
 pub fn sleep_until(deadline: Instant) {
     sleep(deadline.saturating_duration_since(Instant::now()));
+}
+
+/// As [`sleep`], but gives up when `ctx` is cancelled.
+///
+/// Go's `select` of `time.After` and `ctx.Done()`.
+///
+/// ```
+/// # use gosched_sched::{Cancellation, Cancelled, sleep_ctx};
+/// # use std::time::Duration;
+/// static STOP: Cancellation = Cancellation::new();
+/// assert_eq!(sleep_ctx(&STOP, Duration::from_millis(1)), Ok(()));
+/// let sleeper = std::thread::spawn(|| sleep_ctx(&STOP, Duration::MAX));
+/// STOP.cancel();
+/// assert_eq!(sleeper.join().unwrap(), Err(Cancelled));
+/// ```
+///
+/// # Errors
+/// If `ctx` is cancelled, before or meanwhile.
+pub fn sleep_ctx<C: Cancels + ?Sized>(ctx: &C, d: Duration) -> Result<(), Cancelled> {
+    let Some(cancellation) = ctx.cancellation() else {
+        sleep(d);
+        return Ok(());
+    };
+    if !cancellation.is_cancelled() {
+        if d.is_zero() {
+            sleep(d);
+        } else {
+            let waits = AtomicBool::new(true);
+            // ORDERING: Relaxed; only decides whose the waiter is, under a lock of each.
+            let expire = || waits.swap(false, Relaxed);
+            let deadline = Instant::now().checked_add(d);
+            block_until_unless(WaitReason::Sleep, deadline, cancellation, |_| true, expire);
+        }
+    }
+    if cancellation.is_cancelled() { Err(Cancelled) } else { Ok(()) }
 }
