@@ -18,12 +18,15 @@ use std::time::Instant;
 /// So many tasks exist at once at most.
 const WAVE: u64 = 100;
 
+/// Does so many of one kind.
+type Operation = fn(u64);
+
 pub(crate) fn run(args: &Args) -> Outcome {
     if args.procs != 1 {
         return Err(UsageError::new("operations have an order with --procs 1 only"));
     }
     let n = args.n(1_000_000)?;
-    let operations: &[(&str, fn(u64))] = &[
+    let operations: &[(&str, Operation)] = &[
         ("spawn", spawns),
         ("switch", switches),
         ("park", parks),

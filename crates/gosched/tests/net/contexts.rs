@@ -114,11 +114,11 @@ fn a_cancellation_against_data_loses_nothing() {
             let b = b.try_clone().unwrap();
             move || b.with_context(&ctx).read(&mut [0; 1])
         });
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             until_waiting(std::slice::from_ref(&reader));
         }
         let canceller = go(move || cancel.cancel());
-        if round % 3 > 0 {
+        if !round.is_multiple_of(3) {
             thread::yield_now();
         }
         a.write_all(b"x").unwrap();
