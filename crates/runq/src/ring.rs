@@ -217,6 +217,12 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Whether `next` holds a token. A hint to all but the owner.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        !self.load_next().is_null()
+    }
+
     /// Whether nothing has been put into the ring or taken out since `head` and `tail` were read.
     #[inline]
     fn is_unchanged(&self, head: Head, tail: u32) -> bool {

@@ -152,4 +152,4 @@ pub use wait_hook::{is_wait_hooked, tell_wait};
 #[doc(hidden)]
 pub use world::pause_world;
 pub use world::{WorldStops, world_stop_times, world_stops};
-pub use yields::{give_way, gosched, yield_now};
+pub use yields::{give_way, give_way_if_alone, gosched, yield_now};

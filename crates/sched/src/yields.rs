@@ -30,6 +30,30 @@ pub fn give_way() {
     }
 }
 
+/// On a single processor, lets those run that wait for it. For whoever leaves something free that
+/// another goroutine was woken for, and could take it again at once. Where there are more processors
+/// another one takes who was woken, and nothing happens.
+#[inline]
+pub fn give_way_if_alone() {
+    if SCHEDULER.procs() == 1 {
+        give_way_alone();
+    }
+}
+
+#[cold]
+fn give_way_alone() {
+    let Some(inside) = Inside::enter() else { return };
+    let ring = &inside.processor().ring;
+    let inside = if ring.has_next() {
+        to_ring_front(inside)
+    } else if !ring.is_empty() {
+        leave(inside, to_ring)
+    } else {
+        inside
+    };
+    inside.leave();
+}
+
 /// Lets others run; the caller goes to the tail of the global queue. Go's `runtime.Gosched`.
 ///
 /// On a plain thread it is `std::thread::yield_now`.

@@ -5,7 +5,7 @@ pub(crate) use {
     gosched_base::{CachePadded, Lock, LockGuard, os::monotonic_ns as now_ns},
     gosched_sched::{
         Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, give_way,
-        is_busy, may_spin,
+        give_way_if_alone, is_busy, may_spin,
     },
     std::{
         cell::Cell,
@@ -20,6 +20,7 @@ pub(crate) mod model;
 pub(crate) use {
     loom::{
         cell::Cell,
+        give_way_if_alone,
         hint::spin_loop,
         sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
         thread::yield_now as give_way,

@@ -1,7 +1,7 @@
 //! Locks on one processor: how often one may be overtaken. What runs is the scheduler's choice
 //! alone there, so it can be counted.
 
-use gosched_sched::{JoinHandle, SpawnOptions, spawn, yield_now};
+use gosched_sched::{JoinHandle, SpawnOptions, gosched, spawn, yield_now};
 use gosched_sync::{Arc, Mutex, RwLock};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -25,6 +25,7 @@ fn on_one_processor() {
         // Each of the four may come once more while the writer is on its way.
         check("readers", 4, a_writer_passes_readers_who_come_again_and_again);
         check("writers", 2, a_reader_passes_writers_who_come_again_and_again);
+        one_who_was_woken_is_not_passed_all_the_time();
     });
 }
 
@@ -139,4 +140,49 @@ fn a_reader_passes_writers_who_come_again_and_again() -> Overtaking {
     let most = overtaken(&shared.1, || drop(shared.0.read().unwrap()));
     writers.into_iter().for_each(|w| w.join().unwrap());
     Overtaking { most, taken: shared.1.taken.load(SeqCst) }
+}
+
+/// One that comes out of turn, from the global queue in its round, takes a lock for which another was
+/// woken, again and again: the first time it lets go, the one that was woken has its turn.
+fn one_who_was_woken_is_not_passed_all_the_time() {
+    const TIMES: usize = 100;
+    let shared = Arc::new((Mutex::new(()), Counts::default()));
+    let holder = go({
+        let shared = shared.clone();
+        move || {
+            while !shared.1.stop.load(SeqCst) {
+                let guard = shared.0.lock().unwrap();
+                yield_now();
+                drop(guard);
+                yield_now();
+            }
+        }
+    });
+    let out_of_turn = go({
+        let shared = shared.clone();
+        move || {
+            while !shared.1.stop.load(SeqCst) {
+                gosched();
+                for _ in 0..TIMES {
+                    drop(shared.0.lock().unwrap());
+                    shared.1.taken.fetch_add(1, SeqCst);
+                }
+            }
+        }
+    });
+    let (mut waits, mut most) = (0, 0);
+    // Many rounds of that one, wherever they fall in a wait.
+    while shared.1.taken.load(SeqCst) < 200 * TIMES {
+        (0..waits % 7).for_each(|_| yield_now());
+        waits += 1;
+        let before = shared.1.taken.load(SeqCst);
+        let guard = shared.0.lock().unwrap();
+        let count = shared.1.taken.load(SeqCst) - before;
+        drop(guard);
+        most = most.max(count);
+    }
+    shared.1.stop.store(true, SeqCst);
+    holder.join().unwrap();
+    out_of_turn.join().unwrap();
+    assert!(most < TIMES / 2, "passed {most} times in {waits} waits");
 }

@@ -225,7 +225,7 @@ fn traces_under_load() {
     let refused = server.get_debug("/debug/trace?seconds=1");
     assert_eq!(refused.status, 409);
     let text = String::from_utf8(refused.body).unwrap();
-    assert!(text.contains("a trace is being recorded already"), "{text}");
+    assert!(text.contains("there is one already"), "{text}");
     assert_eq!(server.get_debug("/debug/trace?seconds=none").status, 400);
     drop(tracing);
     let answer = loop {

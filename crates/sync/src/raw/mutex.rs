@@ -7,13 +7,14 @@
 //! in the queue, nobody overtakes.
 //!
 //! Word: LOCKED, WOKEN (a woken or spinning waiter is on its way, so nobody else is woken),
-//! WAITING (the queue is not empty), STARVING (a free lock is the first waiter's).
+//! WAITING (the queue is not empty), STARVING (a free lock is the first waiter's), SPINNING (beside
+//! WOKEN: it was set by one that spins).
 //!
 //! Invariants
 //! * I1. WAITING and STARVING change under the queue's lock only. STARVING implies WAITING.
 //! * I2. Whoever sets LOCKED, or is given the lock, clears it once. Without LOCKED and with
 //!   STARVING nobody sets it but [`settle`](RawMutex::settle), for the first waiter.
-//! * I3. WOKEN is cleared by one who was woken or has set it itself: when it takes the lock, or
+//! * I3. WOKEN is cleared, and SPINNING with it, by one who was woken or has set it itself: when it takes the lock, or
 //!   when it queues (with LOCKED or STARVING seen set, so that an unlock is to come).
 //! * I4. After each unlock that leaves WAITING without WOKEN, or with STARVING, somebody settles.
 //!
@@ -25,7 +26,8 @@ use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
 use crate::rt::{
-    AtomicU32, Critical, WaitReason, const_unless_modelled, give_way, is_busy, now_ns,
+    AtomicU32, Critical, WaitReason, const_unless_modelled, give_way, give_way_if_alone, is_busy,
+    now_ns,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -33,6 +35,7 @@ const LOCKED: u32 = 1 << 0;
 const WOKEN: u32 = 1 << 1;
 const WAITING: u32 = 1 << 2;
 const STARVING: u32 = 1 << 3;
+const SPINNING: u32 = 1 << 4;
 
 /// Whether anybody may take a lock with this word.
 fn is_open(word: u32) -> bool {
@@ -43,6 +46,12 @@ fn is_open(word: u32) -> bool {
 #[inline(always)]
 fn is_unsettled(word: u32) -> bool {
     word & WAITING != 0 && word & (WOKEN | STARVING) != WOKEN
+}
+
+/// Whether a lock with this word is free for one who was woken, and may wait for a processor.
+#[inline(always)]
+fn is_for_woken(word: u32) -> bool {
+    word & (WOKEN | SPINNING) == WOKEN
 }
 
 /// A mutex without data.
@@ -115,9 +124,20 @@ impl RawMutex {
     #[inline]
     pub(crate) fn unlock(&self) {
         // ORDERING: Release pairs with `lock_at_once` and its kin.
-        let word = self.word.fetch_sub(LOCKED, Release);
-        if is_unsettled(word - LOCKED) {
+        let word = self.word.fetch_sub(LOCKED, Release) - LOCKED;
+        if word != 0 && (is_unsettled(word) || is_for_woken(word)) {
+            self.unlock_beside_others(word);
+        }
+    }
+
+    #[cold]
+    fn unlock_beside_others(&self, word: u32) {
+        if is_unsettled(word) {
             self.unlock_contended();
+        } else {
+            // Whoever has passed the one that was woken, in a round of fairness for instance, could
+            // take the lock again and again until its slice is over.
+            give_way_if_alone();
         }
     }
 
@@ -162,7 +182,8 @@ impl RawMutex {
             return false;
         }
         let may_announce = !me.is_woken && word & (WOKEN | WAITING) == WAITING;
-        if may_announce && self.word.compare_exchange(word, word | WOKEN, Relaxed, Relaxed).is_ok()
+        if may_announce
+            && self.word.compare_exchange(word, word | WOKEN | SPINNING, Relaxed, Relaxed).is_ok()
         {
             me.is_woken = true;
         }
@@ -171,7 +192,7 @@ impl RawMutex {
 
     /// True: the lock is the caller's. False: `node` is in the queue.
     fn take_or_queue(&self, node: &Node, me: &Contender) -> bool {
-        let cleared = if me.is_woken { !WOKEN } else { !0 };
+        let cleared = if me.is_woken { !(WOKEN | SPINNING) } else { !0 };
         // ORDERING: Relaxed; the exchanges below acquire.
         let mut word = self.word.load(Relaxed);
         while is_open(word) {

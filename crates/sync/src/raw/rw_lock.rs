@@ -33,7 +33,8 @@ use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
 use crate::rt::{
-    AtomicUsize, Critical, WaitReason, const_unless_modelled, give_way, is_busy, now_ns,
+    AtomicUsize, Critical, WaitReason, const_unless_modelled, give_way, give_way_if_alone, is_busy,
+    now_ns,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -65,6 +66,12 @@ fn may_write(word: usize) -> bool {
 #[inline(always)]
 fn is_unsettled(word: usize) -> bool {
     word & WAITING != 0 && is_free(word) && word & (WOKEN | STARVING) != WOKEN
+}
+
+/// Whether a lock with this word is free for the writer that was woken, and may wait for a processor.
+#[inline(always)]
+fn is_for_woken(word: usize) -> bool {
+    word & WOKEN != 0 && is_free(word)
 }
 
 /// A lock for readers and writers, without data.
@@ -183,18 +190,30 @@ impl RawRwLock {
     #[inline]
     pub(crate) fn read_unlock(&self) {
         // ORDERING: Release pairs with `write`: what was read is read before it is overwritten.
-        let word = self.word.fetch_sub(ONE_READER, Release);
-        if is_unsettled(word - ONE_READER) {
-            self.unlock_contended();
+        let word = self.word.fetch_sub(ONE_READER, Release) - ONE_READER;
+        if is_unsettled(word) || is_for_woken(word) {
+            self.unlock_beside_others(word);
         }
     }
 
     #[inline]
     pub(crate) fn write_unlock(&self) {
         // ORDERING: Release pairs with `read` and `write`.
-        let word = self.word.fetch_sub(WRITER, Release);
-        if is_unsettled(word - WRITER) {
+        let word = self.word.fetch_sub(WRITER, Release) - WRITER;
+        if is_unsettled(word) || is_for_woken(word) {
+            self.unlock_beside_others(word);
+        }
+    }
+
+    /// As the mutex's.
+    #[cold]
+    fn unlock_beside_others(&self, word: usize) {
+        if is_unsettled(word) {
             self.unlock_contended();
+        } else {
+            // Whoever has passed the one that was woken, in a round of fairness for instance, could
+            // take the lock again and again until its slice is over.
+            give_way_if_alone();
         }
     }
 
