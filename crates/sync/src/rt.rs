@@ -20,14 +20,13 @@ pub(crate) mod model;
 pub(crate) use {
     loom::{
         cell::Cell,
-        give_way_if_alone,
         hint::spin_loop,
         sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
         thread::yield_now as give_way,
     },
     model::{
         CachePadded, Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter,
-        block_unless, block_until, is_busy, may_spin, now_ns,
+        block_unless, block_until, give_way_if_alone, is_busy, may_spin, now_ns,
     },
 };
 
