@@ -58,7 +58,14 @@ const UNWINDS: &str = "a goroutine that moves while it unwinds leaves its count 
                        since thread-locals are shared";
 
 /// Packages that must compile for aarch64 already.
-pub(crate) const CROSS_CRATES: &[&str] = &["gosched-base", "gosched-runq"];
+pub(crate) const CROSS_CRATES: &[&str] = &[
+    "gosched-base",
+    "gosched-poll",
+    "gosched-protocol",
+    "gosched-runq",
+    "gosched-topology",
+    "gosched-trace-format",
+];
 
 /// The target that `cross` checks.
 pub(crate) const CROSS_TARGET: &str = "aarch64-unknown-linux-gnu";

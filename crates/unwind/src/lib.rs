@@ -11,6 +11,9 @@
 //!
 //! A stack that runs meanwhile gives frames that were never there together, and no more harm.
 
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("gosched runs on x86-64 only, so far; a port begins with crates/fiber/src/arch");
+
 mod memory;
 mod modules;
 mod scratch;

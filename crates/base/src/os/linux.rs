@@ -26,8 +26,24 @@ pub struct Errno(pub i32);
 #[inline]
 pub unsafe fn syscall(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
     let result: isize;
+    // SAFETY: the kernel's calling convention clobbers nothing but the result; the rest as below.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") args[0] as isize => result,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            in("x5") args[5],
+            options(nostack),
+        );
+    }
     // SAFETY: the kernel's calling convention clobbers rcx and r11 only; what the call does to
     // memory is the caller's promise.
+    #[cfg(target_arch = "x86_64")]
     unsafe {
         asm!(
             "syscall",

@@ -2,16 +2,13 @@
 //!
 //! A port is a new folder beside `linux`.
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-compile_error!(
-    "gosched runs on Linux on x86-64 only, so far; a port begins with crates/base/src/os and \
-     crates/fiber/src/arch"
-);
+#[cfg(not(target_os = "linux"))]
+compile_error!("gosched runs on Linux only, so far; a port begins with crates/base/src/os");
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(target_os = "linux")]
 mod linux;
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[cfg(target_os = "linux")]
 pub use linux::{
     Errno, affinity, exit_group, futex_wait, futex_wait_until, futex_wake, getpid, gettid,
     is_thread, map_zeroed, monotonic_ns, queued_word, read_at, set_affinity, syscall, tgsigqueue,

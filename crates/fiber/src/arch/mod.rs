@@ -13,4 +13,4 @@ pub use x86_64::{
 };
 
 #[cfg(not(target_arch = "x86_64"))]
-compile_error!("gosched-fiber has no file for this CPU yet; add crates/fiber/src/arch/<cpu>.rs");
+compile_error!("gosched runs on x86-64 only, so far; a port begins with crates/fiber/src/arch");
