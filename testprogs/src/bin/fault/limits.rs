@@ -118,12 +118,18 @@ pub(crate) fn memory() {
 /// A goroutine whose stack is not to be had, and one that waits for it: nothing can go on until
 /// somebody outside gives the process more, which standard input's end says here.
 pub(crate) fn stackless() {
-    // Threads need memory as well.
-    let outside = std::thread::spawn(|| {
-        std::io::stdin().read_to_end(&mut Vec::new()).expect("it ends");
+    // Threads need memory as well: for their stacks, and libc's allocator for an arena of theirs, on the
+    // first occasion, which is more than the limit leaves.
+    let (begin, has_begun) = std::sync::mpsc::channel();
+    let outside = std::thread::spawn(move || {
+        let mut text = Vec::with_capacity(64);
+        begin.send(()).expect("somebody listens");
+        std::io::stdin().read_to_end(&mut text).expect("it ends");
         set(libc::RLIMIT_AS, libc::RLIM_INFINITY);
     });
-    set(libc::RLIMIT_AS, address_space() + (32 << 20));
+    has_begun.recv().expect("it says so");
+    // Room for threads that are being made, of the runtime's too, but not for the stack below.
+    set(libc::RLIMIT_AS, address_space() + (192 << 20));
     let builder = Builder::new().stack_size(256 << 20);
     let waits = builder.spawn(|| 1).expect("it needs its stack later");
     print("answer", waits.join().expect("no panic"));
