@@ -7,7 +7,7 @@
 //! another thread, or has no stack yet) each time that it gets there.
 //!
 //! So the ring's head is passed at most [`JUMPS_MAX`] times; after that everybody goes to the tail
-//! until it has left. What goes before it at once counts as one.
+//! until it has left, and timers stay in their heap. What goes before it at once counts as one.
 
 use crate::goroutine::GRef;
 use crate::history::{self, Kind};

@@ -37,7 +37,7 @@ pub(super) fn run_due_timers(now: u64) -> usize {
             continue;
         }
         history::anyone(Kind::Begun, 0);
-        count += place_all(p.timers.take_due(now, AT_ONCE.saturating_sub(count), None), now);
+        count += place_all(p.timers.take_due(now, AT_ONCE - count, None), now);
         history::anyone(Kind::Finished, 0);
     }
     count
