@@ -9,6 +9,7 @@
 //! * [`Parker`]: one thread sleeps, anyone wakes it, once.
 //! * [`CachePadded`]: keeps neighbours off each other's cache lines.
 //! * [`Rng`]: a small generator for victims and poll orders.
+//! * [`Stride`]: guesses where a walk through a list will come to.
 //! * [`rt_abort!`]: the last resort when an invariant of ours broke.
 
 pub mod barrier;
@@ -19,9 +20,12 @@ mod lock;
 mod padded;
 mod parker;
 mod rng;
+mod rt;
+mod stride;
 
 pub use abort::{Stderr, abort_with, set_abort_hook};
 pub use lock::{Lock, LockGuard};
 pub use padded::CachePadded;
 pub use parker::Parker;
 pub use rng::Rng;
+pub use stride::Stride;

@@ -1,12 +1,11 @@
 //! One thread sleeps until another says so.
 //!
 //! Go's `note`, and std's parker. The permit is kept: a wake before the sleep is not lost.
+//! Its model is `tests/loom_parker.rs`.
 
 use crate::os::{Errno, futex_wait, futex_wait_until, futex_wake, monotonic_ns};
-use std::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use crate::rt::{AtomicU32, const_unless_modelled};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 const EMPTY: u32 = 0;
@@ -27,10 +26,12 @@ pub struct Parker {
 }
 
 impl Parker {
-    /// Without a permit.
-    #[must_use]
-    pub const fn new() -> Parker {
-        Parker { word: AtomicU32::new(EMPTY) }
+    const_unless_modelled! {
+        /// Without a permit.
+        #[must_use]
+        pub fn new() -> Parker {
+            Parker { word: AtomicU32::new(EMPTY) }
+        }
     }
 
     /// Sleeps until there is a permit and takes it. Only the owner may call this.
@@ -75,6 +76,21 @@ impl Parker {
                 // ORDERING: Acquire as in `take`: a wake may have come in between.
                 return self.word.swap(EMPTY, Acquire) == NOTIFIED;
             }
+        }
+    }
+
+    /// As [`sleep_until`](Parker::sleep_until) without sleeping: for what comes sooner than the kernel
+    /// could bring a sleeper back.
+    pub fn stay_awake_until(&self, deadline_ns: u64) -> bool {
+        loop {
+            // Relaxed: a look before `take`, which would write to the line each time.
+            if self.word.load(Relaxed) == NOTIFIED && self.take() {
+                return true;
+            }
+            if monotonic_ns() >= deadline_ns {
+                return false;
+            }
+            std::hint::spin_loop();
         }
     }
 
@@ -124,5 +140,6 @@ impl Parker {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[path = "parker/tests.rs"]
 mod tests;

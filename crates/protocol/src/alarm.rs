@@ -197,6 +197,17 @@ impl AlarmWord {
         }
     }
 
+    /// As [`settle`](AlarmWord::settle), for one that nobody else has heard of yet.
+    #[inline]
+    pub fn settle_first<H: Heaps>(&self, heaps: &H) {
+        let own = heaps.own();
+        let mut heap = heaps.lock(own);
+        // ORDERING: Relaxed; under the lock (I1), and nobody else knows it.
+        self.home.store(own.get(), Relaxed);
+        // ORDERING: Relaxed; as above.
+        heap.push(self.due.load(Relaxed));
+    }
+
     /// Enters the own heap; `None` if somebody else has entered it into one.
     #[inline]
     fn enter<H: Heaps>(&self, heaps: &H) -> Option<Settled> {
