@@ -12,7 +12,10 @@
 use gosched_base::{Lock, os};
 use gosched_protocol::Readiness;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU16,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// Descriptors made at once: 32 KiB.
 const CHUNK: usize = 512;
@@ -25,6 +28,10 @@ pub struct Descriptor {
     pub read: Readiness,
     /// Writable, or broken.
     pub write: Readiness,
+    /// An end, an error or urgent data has been reported, perhaps together with data before it: it
+    /// comes without another event. Written by: pollers, before they make `read` ready; the free
+    /// list's owner. Read by: who reads.
+    has_more: AtomicBool,
     /// Which registration this is. Written by: the free list's owner, under its lock.
     number: AtomicU16,
     /// Guarded by: the free list's lock.
@@ -49,9 +56,26 @@ impl Descriptor {
         Descriptor {
             read: Readiness::new(),
             write: Readiness::new(),
+            has_more: AtomicBool::new(false),
             number: AtomicU16::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// Whether a read that got less than it has asked for has left nothing to find without another
+    /// event. Of a stream whose reads end early for no other reason than that it is empty (TCP).
+    #[inline]
+    #[must_use]
+    pub fn short_read_empties(&self) -> bool {
+        // ORDERING: Relaxed; what was reported before the reader took its note came with it (edge
+        // `ready`), and after anything later there is a new note.
+        !self.has_more.load(Relaxed)
+    }
+
+    /// The next events may report less than there is: see [`short_read_empties`](Self::short_read_empties).
+    pub(crate) fn note_more(&self) {
+        // ORDERING: Relaxed; `make_ready` follows and releases it.
+        self.has_more.store(true, Relaxed);
     }
 
     /// Takes a free one. Without malloc; a leaf lock. `None`: there is no memory.
@@ -64,6 +88,9 @@ impl Descriptor {
         let descriptor = unsafe { free.first.as_ref() }?;
         // ORDERING: Relaxed; under the lock.
         free.first = descriptor.next.load(Relaxed);
+        // ORDERING: Release pairs with `of_event`: who is told of an event sees what was made here. (The
+        // kernel orders them anyway, but not by rules that a compiler knows of.)
+        descriptor.number.store(descriptor.number.load(Relaxed), Release);
         Some(descriptor)
     }
 
@@ -73,6 +100,9 @@ impl Descriptor {
         // Whatever the last registration has left.
         self.read.take();
         self.write.take();
+        // ORDERING: Relaxed; under the lock, and an event of the last registration that comes late
+        // costs a look.
+        self.has_more.store(false, Relaxed);
         // ORDERING: Relaxed for all; under the lock, and readers of the number may be late (I2).
         self.number.store(self.number.load(Relaxed).wrapping_add(1), Relaxed);
         self.next.store(free.first.cast_mut(), Relaxed);
@@ -94,8 +124,8 @@ impl Descriptor {
         let address = word as usize & ((1 << NUMBER_SHIFT) - 1);
         // SAFETY: by the caller the address of a descriptor, and they are never freed.
         let descriptor = unsafe { &*ptr::with_exposed_provenance::<Descriptor>(address) };
-        // ORDERING: Relaxed; an event that slips through makes ready without cause.
-        (descriptor.number.load(Relaxed) == (word >> NUMBER_SHIFT) as u16).then_some(descriptor)
+        // ORDERING: Acquire pairs with `take`. An event of before makes ready without cause.
+        (descriptor.number.load(Acquire) == (word >> NUMBER_SHIFT) as u16).then_some(descriptor)
     }
 }
 

@@ -18,10 +18,15 @@ pub enum Wait {
     Never,
     /// At most this long.
     For(Duration),
+    /// At most about this long, give or take the kernel's 50 us.
+    Roughly(Duration),
     /// Until something happens.
     Forever,
 }
 
+/// From here on a time-out may be 50 us late as well: to have it precise takes three system calls, and
+/// a server whose connections have time-outs goes to sleep thousands of times a second.
+const SLACK_MATTERS: Duration = Duration::from_secs(1);
 /// Events taken at once. Go's number.
 const EVENTS: usize = 128;
 /// The bell's event; no descriptor has the address 0.
@@ -66,7 +71,8 @@ impl Poller {
     /// too many registrations (`ENOSPC`, see `/proc/sys/fs/epoll/max_user_watches`).
     pub fn add(&self, fd: RawFd) -> Result<&'static Descriptor, Errno> {
         let descriptor = Descriptor::take().ok_or(Errno(libc::ENOMEM))?;
-        let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+        let events =
+            libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLPRI | libc::EPOLLET;
         match self.control(libc::EPOLL_CTL_ADD, fd, events, descriptor.event_word()) {
             Ok(()) => Ok(descriptor),
             Err(error) => {
@@ -126,10 +132,10 @@ impl Poller {
     }
 
     fn wait_precisely(&self, events: &mut Events, wait: Wait) -> Result<usize, Errno> {
-        let _precise = matches!(wait, Wait::For(_)).then(NoSlack::begin);
+        let _precise = is_precise(wait).then(NoSlack::begin);
         let timeout = match wait {
             Wait::Never => Some(Duration::ZERO),
-            Wait::For(d) => Some(d),
+            Wait::For(d) | Wait::Roughly(d) => Some(d),
             Wait::Forever => None,
         };
         let spec = timeout.map(|d| libc::timespec {
@@ -146,7 +152,9 @@ impl Poller {
     fn wait_roughly(&self, events: &mut Events, wait: Wait) -> Result<usize, Errno> {
         let timeout = match wait {
             Wait::Never => 0,
-            Wait::For(d) => d.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as usize,
+            Wait::For(d) | Wait::Roughly(d) => {
+                d.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as usize
+            }
             Wait::Forever => usize::MAX,
         };
         let at = events.as_mut_ptr() as usize;
@@ -172,6 +180,9 @@ impl Poller {
             // SAFETY: all other events were registered with a descriptor's word.
             let Some(descriptor) = (unsafe { Descriptor::of_event(word) }) else { continue };
             let events = events as i32;
+            if events & MORE != 0 {
+                descriptor.note_more();
+            }
             if events & READ_SIDE != 0 {
                 descriptor.read.make_ready().into_iter().for_each(&mut found);
             }
@@ -196,6 +207,11 @@ impl Poller {
         // SAFETY: the kernel reads eight bytes, which are ours. A full counter (EAGAIN) has rung.
         let _ = unsafe { os::syscall(libc::SYS_write, args) };
     }
+}
+
+/// Whether a time-out that is 50 us late would be.
+fn is_precise(wait: Wait) -> bool {
+    matches!(wait, Wait::For(time) if time < SLACK_MATTERS)
 }
 
 /// While it lives the kernel wakes this thread when its time-out is over and not, to save wake-ups, up
@@ -225,6 +241,8 @@ fn slack(what: i32, ns: usize) -> Result<usize, Errno> {
 }
 /// Go's sides: what is broken is ready in both directions, so that whoever waits sees the error.
 const READ_SIDE: i32 = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
+/// What is behind the data, or in the middle of it, and has no event of its own if it came with it.
+const MORE: i32 = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR | libc::EPOLLPRI;
 const WRITE_SIDE: i32 = libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR;
 
 fn owned(fd: i32) -> std::io::Result<OwnedFd> {

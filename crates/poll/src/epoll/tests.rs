@@ -1,6 +1,6 @@
 //! Tests of the poller.
 
-use super::{EVENTS, Poller, Wait};
+use super::{EVENTS, Poller, Wait, is_precise};
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::AsRawFd;
@@ -72,6 +72,27 @@ fn waits_at_least_as_long_as_asked() {
     poller.wait(Wait::For(d), nobody);
     assert!(start.elapsed() >= d);
     poller.wait(Wait::Never, nobody);
+}
+
+#[test]
+fn a_rough_time_out_is_none_too_short() {
+    let poller = Poller::new().unwrap();
+    let (start, d) = (Instant::now(), Duration::from_micros(300));
+    poller.wait(Wait::Roughly(d), nobody);
+    assert!(start.elapsed() >= d);
+}
+
+#[test]
+fn only_short_time_outs_are_asked_for_precisely() {
+    assert!(is_precise(Wait::For(Duration::from_micros(1))));
+    assert!(is_precise(Wait::For(Duration::from_millis(999))));
+    let others = [
+        Wait::Never,
+        Wait::For(Duration::from_secs(1)),
+        Wait::Roughly(Duration::from_millis(1)),
+        Wait::Forever,
+    ];
+    others.into_iter().for_each(|wait| assert!(!is_precise(wait), "{wait:?}"));
 }
 
 #[test]
