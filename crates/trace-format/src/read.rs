@@ -86,7 +86,7 @@ impl<'a> Trace<'a> {
             match last {
                 None if number == 0 => return Err(reader.damaged("invalid generation number 0")),
                 Some(last) if number == last => {}
-                Some(last) if number != last + 1 => {
+                Some(last) if last.checked_add(1) != Some(number) => {
                     return Err(reader.damaged("generations out of order"));
                 }
                 _ => generations.push(Generation { number, ..Generation::default() }),

@@ -44,6 +44,9 @@ pub const EVENT_ROOM: usize = EVENT_PLACES + VARINT_MAX;
 /// An event ends before that, a power of two.
 const EVENT_PLACES: usize = 64;
 const _: () = assert!(EVENT_MAX <= EVENT_PLACES && EVENT_PLACES.is_power_of_two());
+/// No number takes as many, a power of two.
+const NUMBER_PLACES: usize = 16;
+const _: () = assert!(VARINT_MAX < NUMBER_PLACES && NUMBER_PLACES.is_power_of_two());
 
 /// As [`encode`], where there is room for whatever event it is; how many bytes it took. What is behind
 /// them is overwritten.
@@ -55,7 +58,7 @@ const _: () = assert!(EVENT_MAX <= EVENT_PLACES && EVENT_PLACES.is_power_of_two(
 /// assert_eq!(encode_in_room(&mut out, Kind::GoStart, 5, &[7, 300]), 5);
 /// assert_eq!(out[..5], [16, 5, 7, 0xac, 2]);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn encode_in_room<const N: usize>(
     out: &mut [u8; EVENT_ROOM],
     kind: Kind,
@@ -65,9 +68,19 @@ pub fn encode_in_room<const N: usize>(
     const { assert!(N < 5, "no event is longer than EVENT_MAX") };
     debug_assert_eq!(crate::spec(kind as u8).map(|spec| spec.args.len()), Some(args.len()));
     out[0] = kind as u8;
-    let mut len = 1;
-    for value in [&dt].into_iter().chain(args) {
-        len += put_varint(out, len, *value);
+    let mut len = 1 + put_varint(out, 1, dt);
+    // Compilers leave a loop with so much in it a loop, and its branches guess badly for all at once.
+    if N > 0 {
+        len += put_varint(out, len, args[0]);
+    }
+    if N > 1 {
+        len += put_varint(out, len, args[1]);
+    }
+    if N > 2 {
+        len += put_varint(out, len, args[2]);
+    }
+    if N > 3 {
+        len += put_varint(out, len, args[3]);
     }
     len
 }
@@ -89,14 +102,15 @@ fn put_varint(out: &mut [u8; EVENT_ROOM], at: usize, value: u64) -> usize {
     }
     if value < 1 << 28 {
         let value = value as u32;
-        let low = value & 0x7f | (value & 0x3f80) << 1 | 0x8080;
-        let high = (value & 0x001f_c000) << 2 | (value & 0x0fe0_0000) << 3;
+        let halves = value & 0x3fff | (value & 0x0fff_c000) << 2;
+        let spread = halves & 0x007f_007f | (halves & 0x3f80_3f80) << 1 | 0x8080;
         let is_long = value >= 1 << 21;
-        let spread = low | high | u32::from(is_long) << 23;
+        let spread = spread | u32::from(is_long) << 23;
         room.copy_from_slice(&spread.to_le_bytes());
         return 3 + usize::from(is_long);
     }
-    put_long_varint(out, at, value)
+    // Said so that the places behind it are known to be in the room, and not masked each.
+    put_long_varint(out, at, value) % NUMBER_PLACES
 }
 
 #[cold]

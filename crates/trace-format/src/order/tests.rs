@@ -10,9 +10,15 @@ type Events<'a> = &'a [(Kind, &'a [u64])];
 
 /// A file with generations from 1 on, in each the batches of threads from 100 on.
 fn file(generations: &[&[Events<'_>]]) -> Vec<u8> {
+    file_from(1, generations)
+}
+
+/// As [`file`], with generations from `first` on.
+fn file_from(first: u64, generations: &[&[Events<'_>]]) -> Vec<u8> {
     let mut out = HEADER.to_vec();
     let mut time = 1000;
-    for (threads, number) in generations.iter().zip(1..) {
+    for (threads, at) in generations.iter().zip(0..) {
+        let number = first + at;
         frequency_batch(&mut out, number, time, 1_000_000_000);
         for (events, thread) in threads.iter().zip(100..) {
             let mut payload = Vec::new();
@@ -158,6 +164,11 @@ fn damaged_files() {
     let skipped = [file(&[&[&ONE]]), file(&[&[], &[&ONE]])[HEADER.len()..].to_vec()].concat();
     let told = Trace::read(&skipped).expect_err("two frequencies in a generation");
     assert!(told.what.contains("multiple frequency"), "{told}");
+    // The last generation that a number can tell has none after it.
+    let of = |number| file_from(number, &[&[&ONE]])[HEADER.len()..].to_vec();
+    let after_last = [HEADER.to_vec(), of(u64::MAX), of(1)].concat();
+    let told = Trace::read(&after_last).expect_err("nothing comes after it");
+    assert!(told.what.contains("out of order"), "{told}");
 }
 
 #[test]
