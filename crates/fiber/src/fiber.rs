@@ -39,6 +39,8 @@ struct Head {
 /// Lines by which neighbouring slots' heads are shifted against each other.
 const COLORS: usize = 8;
 const LINE: usize = 64;
+/// What the first frames on a stack take; with them a block fills two pages in most programs.
+const FRAME_BYTES: usize = 512;
 /// Room for the head; keeps the control block above it aligned to 64.
 const HEAD_BYTES: usize = 128;
 
@@ -111,18 +113,21 @@ impl Fiber {
     /// Makes a fiber. With blocks this takes the loader's lock and allocates: not inside the
     /// runtime.
     pub fn make(class: Class) -> Result<Fiber, FiberError> {
-        let stack = stack::alloc(class).map_err(FiberError::Stack)?;
-        Fiber::make_on(stack)
+        let above_stack = COLORS * LINE + HEAD_BYTES + block_bytes();
+        let top_bytes = (above_stack + FRAME_BYTES).min(class.usable_bytes());
+        let (stack, is_zeroed) =
+            stack::alloc_present(class, top_bytes).map_err(FiberError::Stack)?;
+        Fiber::make_on(stack, is_zeroed)
     }
 
-    fn make_on(stack: Stack) -> Result<Fiber, FiberError> {
+    fn make_on(stack: Stack, is_zeroed: bool) -> Result<Fiber, FiberError> {
         let (top, limit) = (stack.top(), stack.limit());
         let color = top / class_stride(&stack) % COLORS * LINE;
         let head_at = top - color - HEAD_BYTES;
         let mut stack_top = head_at;
         let mut block = None;
         if tls::kind().has_blocks() {
-            if head_at - limit > tls::block_bytes() {
+            if head_at - limit > block_bytes() && !is_zeroed {
                 clear_old_block(head_at);
             }
             // SAFETY: the slot is ours, from its limit to the head, and its top is zeroed.
@@ -274,6 +279,11 @@ impl Fiber {
         }
     }
 
+    /// Where it lies; only good for fetching.
+    pub(crate) fn address(&self) -> usize {
+        self.head.addr().get()
+    }
+
     /// Takes the rest of the list that this fiber heads.
     #[inline]
     pub(crate) fn take_next(&mut self) -> Option<Fiber> {
@@ -314,10 +324,15 @@ impl Remains {
 /// A slot that was used before holds its last block, and a new one expects zeroes. The bytes share
 /// their pages with the head and the first frames, so a fresh slot pays no extra page for it.
 fn clear_old_block(head_at: usize) {
-    let bytes = tls::block_bytes();
+    let bytes = block_bytes();
     let at = (head_at - bytes) as *mut u8;
     // SAFETY: inside the slot, which nothing uses; the caller has compared the sizes.
     unsafe { at.write_bytes(0, bytes) };
+}
+
+/// How much of a fiber its thread-local block takes, if it has one.
+fn block_bytes() -> usize {
+    if tls::kind().has_blocks() { tls::block_bytes() } else { 0 }
 }
 
 fn class_stride(stack: &Stack) -> usize {

@@ -249,7 +249,7 @@ pub fn current_machine() -> *const Host {
     if !DIRECT.load(Relaxed) {
         return current_machine_indirect();
     }
-    // SAFETY: DIRECT.
+    // SAFETY: DIRECT implies that the instruction exists.
     if unsafe { is_on_machine() } { current_on_host() } else { std::ptr::null() }
 }
 
@@ -330,7 +330,7 @@ pub unsafe fn mark_current<const OFFSET: usize>() -> *const Host {
         // SAFETY: by the caller.
         return unsafe { mark_current_indirect::<OFFSET>() };
     }
-    // SAFETY: DIRECT.
+    // SAFETY: DIRECT implies that the instruction exists.
     if !unsafe { is_on_machine() } {
         return std::ptr::null();
     }
@@ -354,7 +354,7 @@ pub unsafe fn current_word<const OFFSET: usize>() -> usize {
         // SAFETY: by the caller.
         return unsafe { current_word_indirect::<OFFSET>() };
     }
-    // SAFETY: DIRECT.
+    // SAFETY: DIRECT implies that the instruction exists.
     if !unsafe { is_on_machine() } {
         return 0;
     }

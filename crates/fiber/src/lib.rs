@@ -7,6 +7,7 @@
 //! * [`host`]: the thread that carries, and how code finds it.
 //! * [`tls`]: a thread-local block of one's own.
 //! * [`fault`]: overflows told from other faults.
+//! * [`thread`]: threads of the runtime's own.
 //! * [`Fiber`]: a stack and a block together.
 //! * [`pool`]: fibers made ahead, and given back, by a helper thread.
 //! * [`doctor()`]: what this machine offers.
@@ -19,6 +20,7 @@ pub mod fault;
 pub mod host;
 pub mod pool;
 pub mod stack;
+pub mod thread;
 pub mod tls;
 
 mod coroutine;

@@ -233,8 +233,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             machine.was_forced.set(asked == Asked::Forced);
             // SAFETY: `decide` has seen that the stack is the goroutine's and has room; the
             // handler is installed only after `init` returned true. The trampoline runs inside
-            // the runtime, as whoever enters it.
-            unsafe { code.redirect() };
+            // the runtime, as whoever enters it. `info` is the kernel's.
+            unsafe { code.redirect(info) };
         }
         Decision::Freeze(g, otherwise) => {
             // SAFETY: the context of a goroutine that runs is its own.

@@ -15,13 +15,58 @@ use crate::stack::sys::{self, Access, PAGE};
 const BYTES: usize = 64 << 10;
 const GUARD: usize = 64 << 10;
 
+/// Memory for an alternate signal stack: taken by whoever makes a thread, who can be told that there
+/// is none, and installed by the thread.
+#[derive(Debug)]
+pub struct SignalStack {
+    mapping: Range<usize>,
+}
+
+impl SignalStack {
+    /// Takes memory for one.
+    ///
+    /// # Errors
+    /// What `mmap` or `mprotect` report.
+    pub fn take() -> io::Result<SignalStack> {
+        let bytes = GUARD + (BYTES + frame_bytes()).next_multiple_of(PAGE);
+        let base = sys::map(bytes, Access::ReadWrite)?;
+        let stack = SignalStack { mapping: base..base + bytes };
+        // SAFETY: mapped above, known to nobody else.
+        unsafe { sys::protect(base..base + GUARD, Access::None) }?;
+        touch(stack.usable());
+        Ok(stack)
+    }
+
+    /// Makes it the calling thread's.
+    ///
+    /// # Errors
+    /// What `sigaltstack` reports.
+    pub fn install(self) -> io::Result<AlternateStack> {
+        let usable = self.usable();
+        let previous = swap(usable.start, usable.len())?;
+        Ok(AlternateStack { stack: Some(self), previous, _of_this_thread: PhantomData })
+    }
+
+    fn usable(&self) -> Range<usize> {
+        self.mapping.start + GUARD..self.mapping.end
+    }
+}
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `take`, and installed nowhere: an `AlternateStack` keeps it otherwise.
+        unsafe { sys::unmap(self.mapping.clone()) };
+    }
+}
+
 /// Keeps the alternate stack of this thread installed; the one before returns when it is dropped.
 ///
 /// Bound to the thread, so it is not `Send`.
 #[derive(Debug)]
 #[must_use = "the alternate stack is removed when this is dropped"]
 pub struct AlternateStack {
-    mapping: Range<usize>,
+    /// Until it is dropped.
+    stack: Option<SignalStack>,
     previous: libc::stack_t,
     _of_this_thread: PhantomData<*mut ()>,
 }
@@ -31,24 +76,13 @@ pub struct AlternateStack {
 /// # Errors
 /// What `mmap`, `mprotect` or `sigaltstack` report.
 pub fn alternate_stack_install() -> io::Result<AlternateStack> {
-    let bytes = GUARD + (BYTES + frame_bytes()).next_multiple_of(PAGE);
-    let base = sys::map(bytes, Access::ReadWrite)?;
-    let mapping = base..base + bytes;
-    let undo = |_: &io::Error| {
-        // SAFETY: mapped above, known to nobody else unless all steps below succeed.
-        unsafe { sys::unmap(mapping.clone()) };
-    };
-    // SAFETY: mapped above, known to nobody else.
-    unsafe { sys::protect(base..base + GUARD, Access::None) }.inspect_err(undo)?;
-    touch(base + GUARD..mapping.end);
-    let previous = swap(base + GUARD, bytes - GUARD).inspect_err(undo)?;
-    Ok(AlternateStack { mapping, previous, _of_this_thread: PhantomData })
+    SignalStack::take()?.install()
 }
 
 impl AlternateStack {
     /// The addresses a handler may use. Tells a handler which thread it runs on.
     pub fn usable(&self) -> Range<usize> {
-        self.mapping.start + GUARD..self.mapping.end
+        self.stack.as_ref().map_or(0..0, SignalStack::usable)
     }
 }
 
@@ -57,10 +91,8 @@ impl Drop for AlternateStack {
         // SAFETY: the stack that was there before; its owner keeps it while it is installed.
         if unsafe { libc::sigaltstack(&self.previous, ptr::null_mut()) } != 0 {
             // In use: this runs in a handler. Better lose the memory than pull it away.
-            return;
+            std::mem::forget(self.stack.take());
         }
-        // SAFETY: mapped by us, and no longer installed.
-        unsafe { sys::unmap(self.mapping.clone()) };
     }
 }
 

@@ -25,7 +25,7 @@ mod previous;
 mod report;
 mod writer;
 
-pub use self::altstack::{AlternateStack, alternate_stack_install};
+pub use self::altstack::{AlternateStack, SignalStack, alternate_stack_install};
 pub use self::handler::install;
 pub use self::report::{Hooks, Identity, set_hooks};
 

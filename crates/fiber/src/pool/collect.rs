@@ -1,12 +1,12 @@
 //! A collection: whatever is idle beyond the reserve is given back at once.
 
 use super::helper::Helper;
-use super::{IDLE, RESERVE, give, has_helper, ring, start};
+use super::{IDLE, RESERVE, give, has_helper, is_waiting, ring, start};
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
 use gosched_base::os::{futex_wait, futex_wake};
 use std::sync::atomic::{
-    AtomicU32, AtomicU64, AtomicUsize,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -14,8 +14,15 @@ use std::sync::atomic::{
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
 
-/// How many idle fibers of each class a collection leaves; see [`collect_surplus`].
+/// The next collection leaves nothing beyond the reserve.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+/// How many idle fibers of each class another one leaves; see [`collect_surplus`].
 static KEPT: [AtomicUsize; Class::COUNT] = [const { AtomicUsize::new(0) }; Class::COUNT];
+/// So many fibers that were in use a moment ago make a program busy.
+const BUSY: usize = 2 * RESERVE;
+/// Fibers whose pages are given back between two looks for requests.
+const AT_ONCE: usize = 64;
+
 /// Fibers that were destroyed.
 static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
 
@@ -55,7 +62,7 @@ pub fn surplus() -> (usize, usize) {
 }
 
 /// As [`collect`], but leaves the fibers that were not idle all the time before the last
-/// [`surplus`].
+/// [`surplus`]. While all are busy it does not wait for the others to go, which they do step by step.
 ///
 /// # Panics
 /// As [`collect`].
@@ -70,10 +77,9 @@ pub fn collect_surplus() {
 /// # Panics
 /// If the helper thread can't be created.
 pub fn collect() {
-    for class in Class::all() {
-        // ORDERING: Relaxed; published by the request.
-        KEPT[class.index()].store(0, Relaxed);
-    }
+    // ORDERING: Release pairs with `collect_if_asked`: the collection that takes it sees what the
+    // caller gave to the pool before.
+    IS_FULL.store(true, Release);
     wait_for_collection();
 }
 
@@ -101,29 +107,51 @@ impl Helper {
         if asked == DONE.load(Relaxed) {
             return;
         }
+        // ORDERING: Acquire pairs with `collect`.
+        let is_full = IS_FULL.swap(false, Acquire);
         for class in Class::all() {
-            self.collect(class);
+            // ORDERING: Relaxed; came with the request.
+            let kept = if is_full { 0 } else { KEPT[class.index()].load(Relaxed) };
+            self.collect_class(class, kept.max(reserve(class)), is_full || is_waiting());
         }
         // ORDERING: Release pairs with `collect`.
         DONE.store(asked, Release);
         futex_wake(&DONE, i32::MAX as u32);
     }
 
-    fn collect(&mut self, class: Class) {
-        let idle = &IDLE[class.index()];
-        if tls::kind() != Kind::DeadThread {
-            // ORDERING: Relaxed; came with the request.
-            let kept = KEPT[class.index()].load(Relaxed).max(reserve(class));
-            let surplus = idle.lock().count().saturating_sub(kept);
+    /// Leaves `kept` idle fibers: now, or step by step.
+    pub(super) fn collect_class(&mut self, class: Class, kept: usize, at_once: bool) {
+        let has_blocks = tls::kind() != Kind::DeadThread;
+        if !at_once {
+            // With their pages, which will be wanted soon.
+            if has_blocks {
+                self.let_stay(class, kept);
+            }
+            return;
+        }
+        if has_blocks {
+            let surplus = IDLE[class.index()].lock().count().saturating_sub(kept);
             self.destroy_idle(class, surplus);
         }
-        let mut rest = idle.lock().pop_many(usize::MAX);
+        // Those of a busy program are wanted again at once, with their pages.
+        if kept <= BUSY {
+            self.release_pages(class);
+        }
+        stack::trim(class, 0);
+    }
+
+    /// Gives back the pages of the idle fibers' stacks, and serves requests on the way, since there
+    /// is none idle meanwhile.
+    fn release_pages(&mut self, class: Class) {
+        let mut rest = IDLE[class.index()].lock().take_all();
         while let Some(fiber) = rest.pop() {
             // SAFETY: it was idle, and is in nobody's list.
             unsafe { fiber.release_pages() };
             // SAFETY: as above; idle fibers are renewed.
             unsafe { give(fiber) };
+            if rest.count().is_multiple_of(AT_ONCE) {
+                self.serve_requests();
+            }
         }
-        stack::trim(class, 0);
     }
 }

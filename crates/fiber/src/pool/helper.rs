@@ -1,21 +1,29 @@
 //! The helper thread: serves requests, fills the reserve, gives back what nobody uses.
 
-use super::serve::{Served, serve};
+use super::serve::{Served, serve_all};
 use super::stock::Stock;
-use super::{BELL, DISCARDED, IDLE, IS_PACED, RESERVE, give, idle_max, refusal};
+use super::{BELL, DISCARDED, IDLE, RESERVE, give, idle_max, is_waiting, refusal};
+use crate::arch::prefetch;
 use crate::fiber::{Fiber, Remains};
-use crate::signals;
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
-use gosched_base::os;
+use crate::{signals, thread};
+use gosched_base::{Stride, os};
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How long fibers must have been idle before they are given back.
 const IDLE_FOR: Duration = Duration::from_millis(100);
 /// Fibers destroyed between two looks for requests.
 const BATCH: usize = 4096;
+/// Fibers destroyed between two looks whether all are busy: some hundred microseconds' work.
+const STEP: usize = 128;
+/// If they are, one part in so many of the time goes into it.
+const BUSY_SHARE: u64 = 8;
+/// Of a class of which nothing is to be destroyed.
+const NONE_LEAVES: usize = usize::MAX;
+/// Fibers taken from the idle ones while their lock is held.
+const AT_ONCE: usize = 16;
 /// Batches destroyed between two times that their pages are given back: neighbours are then given
 /// back in one call, and a million of them still leave step by step.
 const BATCHES_A_TRIM: usize = 16;
@@ -28,6 +36,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 
 /// The helper thread's main function.
 pub(super) fn help() {
+    thread::set_name(c"gosched-fibers");
     signals::block_for_good();
     let mut helper = Helper::new(refusal::make);
     loop {
@@ -47,11 +56,22 @@ pub(super) struct Helper {
     retry: Duration,
     /// When busy requesters are served next.
     next_paced: u64,
+    /// How many idle fibers of each class stay; those beyond are to be destroyed.
+    stay: [usize; Class::COUNT],
+    /// When some are destroyed although all are busy.
+    next_destroyed: u64,
 }
 
 impl Helper {
     pub(super) fn new(make: fn(Class) -> Option<Fiber>) -> Helper {
-        Helper { make, leaving: VecDeque::new(), retry: RETRY.0, next_paced: 0 }
+        Helper {
+            make,
+            leaving: VecDeque::new(),
+            retry: RETRY.0,
+            next_paced: 0,
+            stay: [NONE_LEAVES; Class::COUNT],
+            next_destroyed: 0,
+        }
     }
 
     /// Does what there is to do; returns when to look again without a bell.
@@ -59,26 +79,23 @@ impl Helper {
         let served = self.serve_requests();
         self.top_up();
         self.reclaim_discarded();
-        let surplus = self.destroy_surplus();
+        let above = self.note_surplus();
         self.collect_if_asked();
+        let surplus = self.destroy_surplus();
         let grace = self.release_ripe();
         let paced = (served == Served::InPart).then_some(PACE);
-        [self.next_retry(served), paced, surplus, grace].into_iter().flatten().min()
+        [self.next_retry(served), paced, above, surplus, grace].into_iter().flatten().min()
     }
 
     /// Serves what it can and should; what is left it serves later (I4 of `pool`).
-    fn serve_requests(&mut self) -> Served {
-        // ORDERING: Relaxed; see `request`.
-        IS_PACED.store(false, Relaxed);
+    pub(super) fn serve_requests(&mut self) -> Served {
         let now = os::monotonic_ns();
         let is_time = now >= self.next_paced;
-        let served = Class::all().map(|class| serve(class, self.make, is_time)).max();
+        let served = serve_all(self.make, is_time);
         if is_time {
             self.next_paced = now + PACE.as_nanos() as u64;
         }
-        // ORDERING: Relaxed; as above.
-        IS_PACED.store(served == Some(Served::InPart), Relaxed);
-        served.unwrap_or(Served::All)
+        served
     }
 
     fn next_retry(&mut self, served: Served) -> Option<Duration> {
@@ -108,7 +125,7 @@ impl Helper {
 
     /// Discarded fibers are destroyed, or where libc does not let go of them, cleaned.
     pub(super) fn reclaim_discarded(&mut self) {
-        let mut discarded = DISCARDED.lock().pop_many(usize::MAX);
+        let mut discarded = DISCARDED.lock().take_all();
         if tls::kind() != Kind::DeadThread {
             return self.destroy(discarded);
         }
@@ -120,25 +137,71 @@ impl Helper {
         }
     }
 
-    /// Destroys what was idle above the bound ever since the last look; returns when to look next.
-    fn destroy_surplus(&mut self) -> Option<Duration> {
+    /// What was idle above the bound ever since the last look is to be destroyed; returns when to look
+    /// next.
+    fn note_surplus(&mut self) -> Option<Duration> {
         if tls::kind() == Kind::DeadThread {
             return None;
         }
         let mut above = false;
         for class in Class::all() {
-            let idle = &IDLE[class.index()];
-            let surplus = idle.lock().take_low().saturating_sub(idle_max());
-            self.destroy_idle(class, surplus);
-            above |= idle.lock().count() > idle_max();
+            let mut idle = IDLE[class.index()].lock();
+            // What is to be destroyed is watched until it is gone.
+            let surplus = match self.stay[class.index()] {
+                NONE_LEAVES => idle.take_low().saturating_sub(idle_max()),
+                _ => 0,
+            };
+            let count = idle.count();
+            drop(idle);
+            if surplus > 0 {
+                self.let_stay(class, count - surplus);
+            }
+            above |= count > idle_max();
         }
         above.then_some(IDLE_FOR)
+    }
+
+    /// Idle fibers beyond `count` are to be destroyed.
+    pub(super) fn let_stay(&mut self, class: Class, count: usize) {
+        let stay = &mut self.stay[class.index()];
+        *stay = count.min(*stay);
+    }
+
+    /// Destroys some of what is to be destroyed and has been idle since; returns when to go on. While
+    /// all are busy that is later: they would have to share their CPUs and the kernel's locks with it.
+    fn destroy_surplus(&mut self) -> Option<Duration> {
+        if !self.is_any_to_leave() {
+            return None;
+        }
+        let begin = os::monotonic_ns();
+        if begin < self.next_destroyed && !is_waiting() {
+            return Some(Duration::from_nanos(self.next_destroyed - begin));
+        }
+        let mut at_most = STEP;
+        for class in Class::all() {
+            let stay = self.stay[class.index()];
+            let surplus = IDLE[class.index()].lock().low().saturating_sub(stay);
+            let count = surplus.min(at_most);
+            self.destroy_idle(class, count);
+            at_most -= count;
+            if count == surplus {
+                self.stay[class.index()] = NONE_LEAVES;
+            }
+        }
+        let end = os::monotonic_ns();
+        let pause = if is_waiting() { 0 } else { (end - begin) * (BUSY_SHARE - 1) };
+        self.next_destroyed = end + pause;
+        self.is_any_to_leave().then_some(Duration::from_nanos(pause))
+    }
+
+    fn is_any_to_leave(&self) -> bool {
+        self.stay.iter().any(|stay| *stay != NONE_LEAVES)
     }
 
     /// Destroys `surplus` idle fibers, and gives memory back and serves requests on the way.
     pub(super) fn destroy_idle(&mut self, class: Class, mut surplus: usize) {
         for batches in 1.. {
-            let batch = IDLE[class.index()].lock().pop_many(surplus.min(BATCH));
+            let batch = cut_off(class, surplus.min(BATCH));
             if batch.count() == 0 {
                 return;
             }
@@ -176,6 +239,24 @@ impl Helper {
         }
         self.leaving.front().map(|(ripe, _)| Duration::from_nanos(ripe - now))
     }
+}
+
+/// The `count` newest idle fibers, or all there are. Each of them may be a cache miss or two, and
+/// whoever ends or begins meanwhile waits for the lock: so it is let go again and again.
+fn cut_off(class: Class, count: usize) -> Stock {
+    let mut taken = Stock::new();
+    let mut ahead = Stride::new();
+    while taken.count() < count {
+        let mut idle = IDLE[class.index()].lock();
+        for _ in taken.count()..count.min(taken.count() + AT_ONCE) {
+            let Some(fiber) = idle.pop_surplus() else { return taken };
+            if let Some(stride) = ahead.passes(fiber.address()) {
+                prefetch(fiber.address().wrapping_add(stride));
+            }
+            taken.push(fiber);
+        }
+    }
+    taken
 }
 
 fn release(remains: Vec<Remains>) {

@@ -21,6 +21,8 @@ mod collect;
 mod helper;
 mod makers;
 mod refusal;
+mod requests;
+mod rt;
 mod serve;
 mod stock;
 
@@ -29,10 +31,11 @@ mod tests;
 
 pub use self::collect::{collect, collect_surplus, given_back, surplus};
 
+use self::requests::Requests;
 use self::stock::Stock;
 use crate::fiber::{Fiber, FiberError};
 use crate::stack::Class;
-use crate::tls;
+use crate::{thread, tls};
 use gosched_base::{Lock, Parker};
 use std::io;
 use std::sync::atomic::{
@@ -49,17 +52,18 @@ const IDLE_MAX: usize = 4096;
 /// What an idle fiber holds at least: a page of stack, and one that it shares with its block.
 const IDLE_BYTES: usize = 8192;
 
+/// The stack of a thread that works for the pool, as std's threads have.
+const STACK_BYTES: usize = 2 << 20;
+
 static LIMIT: AtomicUsize = AtomicUsize::new(IDLE_MAX);
 
 static IDLE: [Lock<Stock>; Class::COUNT] = [const { Lock::new(Stock::new()) }; Class::COUNT];
 /// Finished fibers that can't be used again as they are.
 static DISCARDED: Lock<Stock> = Lock::new(Stock::new());
-/// How many fibers of each class somebody waits for.
-static WANTED: [AtomicUsize; Class::COUNT] = [const { AtomicUsize::new(0) }; Class::COUNT];
+/// Who waits for a fiber.
+static REQUESTS: Requests = Requests::new();
 /// Whether there ever was something to give back. Relaxed: a hint, see `start_if_needed`.
 static SURPLUS: AtomicBool = AtomicBool::new(false);
-/// Whether the helper serves requests at a pace, and sleeps in between. Relaxed: a hint.
-static IS_PACED: AtomicBool = AtomicBool::new(false);
 static BELL: Parker = Parker::new();
 static HOOK: AtomicPtr<Refill> = AtomicPtr::new(std::ptr::null_mut());
 /// Held while the helper is made.
@@ -74,7 +78,8 @@ static HAS_HELPER: AtomicBool = AtomicBool::new(false);
 pub fn start() -> io::Result<()> {
     let _one = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     if !has_helper() {
-        std::thread::Builder::new().name("gosched-fibers".into()).spawn(helper::help)?;
+        static HELP: fn() = helper::help;
+        thread::start(&HELP, Some(STACK_BYTES))?;
         // ORDERING: Relaxed; see there.
         HAS_HELPER.store(true, Relaxed);
     }
@@ -130,10 +135,7 @@ pub fn take(class: Class) -> Option<Fiber> {
 /// Asks the helper for one more fiber of `class`, to be offered to the refill hook. May be called
 /// inside the runtime.
 pub fn request(class: Class) {
-    // ORDERING: Release pairs with the Acquire in `wanted`.
-    WANTED[class.index()].fetch_add(1, Release);
-    // ORDERING: Relaxed; a helper that has set it looks again soon, see `helper::PACE`.
-    if !IS_PACED.load(Relaxed) {
+    if REQUESTS.add(class) {
         ring();
     }
 }
@@ -141,8 +143,7 @@ pub fn request(class: Class) {
 /// Requesters have nothing else to do any more: the helper does not wait for its time. May be
 /// called inside the runtime.
 pub fn hurry() {
-    // ORDERING: Relaxed; as in `request`.
-    if IS_PACED.load(Relaxed) && IS_PACED.swap(false, Relaxed) {
+    if REQUESTS.hurry() {
         ring();
     }
 }
@@ -150,26 +151,7 @@ pub fn hurry() {
 /// Takes a request back: the requester has a fiber from elsewhere. May be called inside the
 /// runtime. False: a thread already makes it, which then goes to the idle ones.
 pub fn withdraw(class: Class) -> bool {
-    claim(class, 1) == 1
-}
-
-fn wanted(class: Class) -> usize {
-    // ORDERING: Acquire pairs with `request`; what the hook needs of the requester is there.
-    WANTED[class.index()].load(Acquire)
-}
-
-/// Takes up to `most` requests upon the caller, who answers for them.
-fn claim(class: Class, most: usize) -> usize {
-    // ORDERING: Acquire pairs with `request`, as in `wanted`.
-    let claimed = WANTED[class.index()]
-        .fetch_update(Acquire, Relaxed, |wanted| (wanted > 0).then(|| wanted - wanted.min(most)));
-    claimed.map_or(0, |wanted| wanted.min(most))
-}
-
-/// Gives `count` claimed requests back unanswered.
-fn unclaim(class: Class, count: usize) {
-    // ORDERING: Release pairs with the Acquire in `wanted`, as `request`.
-    WANTED[class.index()].fetch_add(count, Release);
+    REQUESTS.claim(class, 1) == 1
 }
 
 /// Gives back a renewed fiber. May be called inside the runtime.
@@ -187,7 +169,7 @@ pub unsafe fn give(fiber: Fiber) {
         // ORDERING: Relaxed; see `start_if_needed`.
         SURPLUS.store(true, Relaxed);
         ring();
-    } else if wanted(class) > 0 {
+    } else if REQUESTS.wanted(class) > 0 {
         ring();
     }
 }
@@ -247,6 +229,11 @@ pub fn take_or_make(class: Class) -> Result<Fiber, FiberError> {
 
 fn ring() {
     BELL.wake();
+}
+
+/// Whether requesters, if there are any, have nothing else to do.
+fn is_waiting() -> bool {
+    refill().is_none_or(|refill| (refill.is_waiting)())
 }
 
 /// Whoever was registered.

@@ -1,7 +1,7 @@
 //! What is said when no fibers can be made for a while. Once: whoever waits goes on when there is
 //! memory again, and it may be short time and again.
 
-use super::wanted;
+use super::REQUESTS;
 use crate::fiber::{Fiber, FiberError};
 use crate::stack::Class;
 use gosched_base::{Lock, Stderr};
@@ -32,7 +32,7 @@ pub(super) fn warn_once() {
     if WARNED.swap(true, Relaxed) {
         return;
     }
-    let count: usize = Class::all().map(wanted).sum();
+    let count: usize = Class::all().map(|class| REQUESTS.wanted(class)).sum();
     let _ = writeln!(
         Stderr,
         "gosched: {error}; {count} wait for theirs until some end or there is more memory"

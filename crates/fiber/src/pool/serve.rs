@@ -8,7 +8,7 @@
 //! hot stacks, instead of in breadth on a million cold ones. But nobody waits for ever, so some
 //! are made all the same, at a pace.
 
-use super::{IDLE, claim, give, makers, refill, unclaim, wanted};
+use super::{IDLE, REQUESTS, give, is_waiting, makers, refill};
 use crate::fiber::Fiber;
 use crate::stack::Class;
 
@@ -28,23 +28,35 @@ pub(super) enum Served {
     NoMemory,
 }
 
+/// One look of the helper's at all requests. `is_time`: some are served to those who are busy, too.
+/// Unless it says [`Served::All`] the helper looks again without a bell.
+pub(super) fn serve_all(make: fn(Class) -> Option<Fiber>, is_time: bool) -> Served {
+    REQUESTS.begin_look();
+    let served = Class::all().map(|class| serve(class, make, is_time)).max();
+    let served = served.unwrap_or(Served::All);
+    if served == Served::InPart {
+        REQUESTS.leave_for_later();
+    }
+    served
+}
+
 /// Serves the requests for `class`.
 pub(super) fn serve(class: Class, make: fn(Class) -> Option<Fiber>, is_time: bool) -> Served {
     let mut batch = 1;
     let mut paced = if is_time { PACED_BATCH } else { 0 };
-    while wanted(class) > 0 {
-        let urgent = refill().is_none_or(|refill| (refill.is_waiting)());
+    while REQUESTS.wanted(class) > 0 {
+        let urgent = is_waiting();
         let count = if urgent { batch } else { std::mem::take(&mut paced) };
         if count == 0 {
             return Served::InPart;
         }
         if urgent && batch == BATCH_MAX {
-            makers::call(wanted(class));
+            makers::call(REQUESTS.wanted(class));
         }
-        let claimed = claim(class, count);
+        let claimed = REQUESTS.claim(class, count);
         let made = serve_batch(class, claimed, make, urgent);
         if made < claimed {
-            unclaim(class, claimed - made);
+            REQUESTS.unclaim(class, claimed - made);
             return Served::NoMemory;
         }
         batch = (batch * 2).min(BATCH_MAX);

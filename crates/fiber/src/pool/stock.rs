@@ -35,6 +35,19 @@ impl Stock {
         Some(fiber)
     }
 
+    /// Takes one for good, of those that have been idle all the time.
+    pub(super) fn pop_surplus(&mut self) -> Option<Fiber> {
+        let (low, lowest) = (self.low.saturating_sub(1), self.lowest.saturating_sub(1));
+        let fiber = self.pop()?;
+        (self.low, self.lowest) = (low, lowest);
+        Some(fiber)
+    }
+
+    /// How many fibers have been idle ever since the last [`take_low`](Stock::take_low).
+    pub(super) fn low(&self) -> usize {
+        self.low
+    }
+
     /// How many fibers have been idle ever since the last call.
     pub(super) fn take_low(&mut self) -> usize {
         std::mem::replace(&mut self.low, self.count)
@@ -45,13 +58,9 @@ impl Stock {
         std::mem::replace(&mut self.lowest, self.count)
     }
 
-    /// Cuts off the `count` newest fibers, or all there are.
-    pub(super) fn pop_many(&mut self, count: usize) -> Stock {
-        let mut taken = Stock::new();
-        while taken.count < count {
-            let Some(fiber) = self.pop() else { break };
-            taken.push(fiber);
-        }
-        taken
+    /// Takes all fibers at once, however many they are.
+    pub(super) fn take_all(&mut self) -> Stock {
+        (self.low, self.lowest) = (0, 0);
+        Stock { first: self.first.take(), count: std::mem::take(&mut self.count), ..Stock::new() }
     }
 }

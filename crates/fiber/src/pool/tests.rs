@@ -2,8 +2,8 @@
 
 use super::helper::Helper;
 use super::{
-    DISCARDED, HOOK, IDLE, IDLE_MAX, IS_PACED, Refill, claim, discard, give, hurry, request,
-    set_refill_hook, take, withdraw,
+    DISCARDED, HAS_HELPER, HOOK, IDLE, IDLE_MAX, REQUESTS, Refill, discard, give, given_back,
+    hurry, request, set_refill_hook, surplus, take, withdraw,
 };
 use crate::fiber::Fiber;
 use crate::stack::Class;
@@ -21,9 +21,9 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
     tls::init(None, None);
     let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     HOOK.store(std::ptr::null_mut(), SeqCst);
-    IS_PACED.store(false, SeqCst);
+    REQUESTS.begin_look();
     for class in Class::all() {
-        claim(class, usize::MAX);
+        REQUESTS.claim(class, usize::MAX);
         while let Some(fiber) = take(class) {
             // SAFETY: nothing runs on it.
             unsafe { discard(fiber) };
@@ -120,11 +120,75 @@ fn what_is_idle_above_the_bound_is_given_back_in_the_second_round() {
         // SAFETY: nothing ever ran on it.
         unsafe { give(fiber) };
     }
-    helper.round();
+    let rounds = |helper: &mut Helper, left| {
+        (1..)
+            .take_while(|_| {
+                helper.round();
+                idle(Class::SMALL) > left
+            })
+            .count()
+    };
+    assert!(rounds(&mut helper, IDLE_MAX + 100) < 5, "in steps, without pauses");
     assert_eq!(idle(Class::SMALL), IDLE_MAX + 100);
-    helper.round();
+    assert!(rounds(&mut helper, IDLE_MAX) < 5);
     assert_eq!(idle(Class::SMALL), IDLE_MAX);
     assert_eq!(helper.round(), None);
+}
+
+/// A collection of a busy program leaves the pages of what is in use every moment.
+#[test]
+fn a_collection_takes_all_of_the_old_and_leaves_the_others() {
+    let _turn = turn();
+    let mut helper = Helper::new(make);
+    let class = Class::SMALL;
+    while idle(class) < 1_000 {
+        // SAFETY: nothing ever ran on it.
+        unsafe { give(make(class).expect("memory")) };
+    }
+    HAS_HELPER.store(true, SeqCst);
+    surplus();
+    let used: Vec<_> = (0..400).map_while(|_| take(class)).collect();
+    // SAFETY: nothing ever ran on them.
+    used.into_iter().for_each(|fiber| unsafe { give(fiber) });
+    let of_this_class = idle(class) - 400;
+    assert_eq!(surplus().0, of_this_class);
+    let before = given_back();
+    helper.collect_class(class, 400, true);
+    assert_eq!(idle(class), 400);
+    assert_eq!(given_back() - before, of_this_class as u64);
+    helper.collect_class(class, 0, true);
+    assert_eq!(idle(class), 0);
+    HAS_HELPER.store(false, SeqCst);
+}
+
+/// While all are busy what is idle goes step by step, and what is used again meanwhile stays.
+#[test]
+fn a_busy_program_gives_back_step_by_step() {
+    static IS_WAITING: AtomicBool = AtomicBool::new(false);
+    static BUSY: Refill =
+        Refill { is_waiting: || IS_WAITING.load(SeqCst), offer: |_, _| false, flush: || () };
+    let _turn = turn();
+    set_refill_hook(&BUSY);
+    let mut helper = Helper::new(make);
+    let class = Class::SMALL;
+    while idle(class) < 2_000 {
+        // SAFETY: nothing ever ran on it.
+        unsafe { give(make(class).expect("memory")) };
+    }
+    IDLE[class.index()].lock().take_low();
+    helper.collect_class(class, 100, false);
+    assert_eq!(idle(class), 2_000, "not now");
+    let pause = helper.round();
+    assert!(pause > Some(Duration::ZERO), "it goes on by itself, later: {pause:?}");
+    let first = 2_000 - idle(class);
+    assert!((1..1_000).contains(&first), "{first} at once");
+    let used: Vec<_> = (0..idle(class) - 500).map_while(|_| take(class)).collect();
+    // SAFETY: nothing ever ran on them.
+    used.into_iter().for_each(|fiber| unsafe { give(fiber) });
+    let rounds = (1..).take_while(|_| helper.round().is_some()).count();
+    assert!(rounds > 3, "in {rounds} rounds");
+    assert_eq!(idle(class), 2_000 - first - 400, "of 500 that nobody used 100 stay");
+    HOOK.store(std::ptr::null_mut(), SeqCst);
 }
 
 #[test]

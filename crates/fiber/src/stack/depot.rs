@@ -5,6 +5,8 @@
 //! Locks, in order: the sweep lock, one pool's lock, the arena table's lock. No system call but
 //! the opening of a chunk and the making of an arena happens under a pool's lock.
 
+use std::ops::Range;
+use std::slice::from_ref;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -86,6 +88,29 @@ impl Depot {
         Ok(Stack::from_slot(slot))
     }
 
+    /// As [`alloc`](Depot::alloc), for a caller who is about to write to the `top_bytes` at its top,
+    /// which are less than the stack. Also says whether they are known to be zeroes.
+    ///
+    /// Missing pages are made present in one call, if they are several: a fault for each costs a
+    /// third more (two pages: 4.0 against 3.0 us).
+    pub(crate) fn alloc_present(
+        &self,
+        class: Class,
+        top_bytes: usize,
+    ) -> Result<(Stack, bool), StackError> {
+        let (id, readiness) = self.pool(class).take(self.supply(class))?;
+        let slot = arena::resolve(id);
+        if readiness != Readiness::Hot {
+            self.prepare(slot, readiness)?;
+            let pages = top_bytes.next_multiple_of(sys::PAGE);
+            if pages > sys::PAGE {
+                sys::populate(slot.top - pages..slot.top);
+            }
+        }
+        // Giving the pages of a cold one back may have failed.
+        Ok((Stack::from_slot(slot), readiness == Readiness::Bare))
+    }
+
     /// Gives a stack back. Ends the process if its canary was overwritten.
     pub fn free(&self, stack: Stack) {
         let slot = stack.into_slot();
@@ -94,7 +119,8 @@ impl Depot {
         if slot.class.is_pooled() {
             pool.give(slot.id, Readiness::Hot);
         } else {
-            drop_slots(slot.id.arena(), slot.id.index()..slot.id.index() + 1);
+            let index = slot.id.index();
+            drop_slots(arena::arena(slot.id.arena()), from_ref(&(index..index + 1)));
             pool.give(slot.id, Readiness::Cold);
         }
     }
@@ -204,21 +230,38 @@ const fn guard_code(kind: GuardKind) -> u8 {
 /// Drops the pages of the marked slots of one arena and moves them to the cold list in address
 /// order. The marks are all of one pool's slots, since the sweep lock is held.
 fn sweep_arena(pool: &Pool, index: usize, arena: &arena::Arena) {
+    let mut runs = [const { 0..0 }; sys::RANGES_AT_ONCE];
     let mut from = 0;
-    while let Some(run) = arena.marks().take_run(from) {
-        from = run.end;
-        drop_slots(index, run.clone());
-        let mut chain = List::EMPTY;
-        run.clone().rev().for_each(|slot| chain.push(SlotId::new(index, slot)));
-        pool.attach_cold(chain, SlotId::new(index, run.end - 1));
+    loop {
+        let mut found = 0;
+        while found < runs.len()
+            && let Some(run) = arena.marks().take_run(from)
+        {
+            from = run.end;
+            runs[found] = run;
+            found += 1;
+        }
+        if found == 0 {
+            return;
+        }
+        drop_slots(arena, &runs[..found]);
+        for run in &runs[..found] {
+            let mut chain = List::EMPTY;
+            run.clone().rev().for_each(|slot| chain.push(SlotId::new(index, slot)));
+            pool.attach_cold(chain, SlotId::new(index, run.end - 1));
+        }
     }
 }
 
-fn drop_slots(arena_index: usize, slots: std::ops::Range<u32>) {
-    let range = arena::arena(arena_index).range(slots);
+/// `runs` are at most `RANGES_AT_ONCE`.
+fn drop_slots(arena: &arena::Arena, runs: &[Range<u32>]) {
+    let mut ranges = [const { 0..0 }; sys::RANGES_AT_ONCE];
+    for (range, run) in ranges.iter_mut().zip(runs) {
+        *range = arena.range(run.clone());
+    }
     // SAFETY: the slots are in nobody's hands but ours. A failure leaves the pages as they are,
     // which costs memory and nothing else.
-    let _ = unsafe { sys::drop_pages(range) };
+    unsafe { sys::drop_pages_of(&ranges[..runs.len()]) };
 }
 
 /// Ends the process if something wrote below a stack that has only a canary.
@@ -274,6 +317,11 @@ pub fn depot() -> &'static Depot {
 /// ```
 pub fn alloc(class: Class) -> Result<Stack, StackError> {
     DEPOT.alloc(class)
+}
+
+/// `Depot::alloc_present` of the process's depot.
+pub(crate) fn alloc_present(class: Class, top_bytes: usize) -> Result<(Stack, bool), StackError> {
+    DEPOT.alloc_present(class, top_bytes)
 }
 
 /// `Depot::free` of the process's depot.

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Unwinders cross the border by that frame: its return address and saved rbp are found through
-//! rbp, which the callee saves, and not through the stack pointer, which moved. Panics do not cross
-//! it as panics: they are caught on the new stack and resumed on the old one.
+//! rbp, which the callee saves, and not through the stack pointer, which moved. Those that take a
+//! caller's frame that lies lower for a broken stack ask `before_switch`. Panics do not cross it as
+//! panics: they are caught on the new stack and resumed on the old one.
 //!
 //! Nothing records that a stack was borrowed: the bounds in force follow from the stack pointer
 //! (`slot_of`), for `remaining` and for the overflow report alike.
@@ -155,10 +156,34 @@ unsafe extern "C" fn switch_stack(data: *mut (), entry: unsafe extern "C" fn(*mu
         ".cfi_def_cfa_register rbp",
         "mov rsp, rdx",
         "call rsi",
+        ".globl __gosched_switch_stack_return",
+        ".hidden __gosched_switch_stack_return",
+        "__gosched_switch_stack_return:",
         "mov rsp, rbp",
         "pop rbp",
         ".cfi_def_cfa rsp, 8",
         "ret",
         ".cfi_endproc",
     )
+}
+
+unsafe extern "C" {
+    /// Where `entry` returns to.
+    #[link_name = "__gosched_switch_stack_return"]
+    static SWITCH_STACK_RETURN: u8;
+}
+
+/// Where the caller of a switch goes on, if code returns to `pc` in it with this frame pointer: the
+/// return address, and its stack and frame pointers. `read` tells the word at an address of the stack.
+pub fn before_switch(
+    pc: usize,
+    bp: usize,
+    mut read: impl FnMut(usize) -> Option<u64>,
+) -> Option<[usize; 3]> {
+    const WORD: usize = size_of::<usize>();
+    if pc != (&raw const SWITCH_STACK_RETURN).addr() {
+        return None;
+    }
+    let back = read(bp.checked_add(WORD)?)? as usize;
+    Some([back, bp.checked_add(2 * WORD)?, read(bp)? as usize])
 }

@@ -366,3 +366,24 @@ fn pages_below_suspended_code_are_given_back() {
     assert_eq!(resident_below((&raw const local).addr()), 0, "no slot");
     free(stack);
 }
+
+/// More ranges than go in one call, and one that the kernel refuses there because it is locked.
+#[test]
+fn pages_of_many_ranges_go_at_once() {
+    let count = 2 * sys::RANGES_AT_ONCE + 10;
+    let at = sys::map(2 * count * PAGE, sys::Access::ReadWrite).expect("memory");
+    sys::forbid_huge_pages(at..at + 2 * count * PAGE);
+    let ranges: Vec<_> = (0..count).map(|i| at + 2 * i * PAGE..at + (2 * i + 1) * PAGE).collect();
+    (0..2 * count).for_each(|page| write_at(at + page * PAGE));
+    let locked: *const libc::c_void = ptr::with_exposed_provenance(ranges[70].start);
+    // SAFETY: no contents change.
+    let is_locked = unsafe { libc::mlock(locked, PAGE) } == 0;
+    // SAFETY: ours, and read below only to see that it is gone.
+    unsafe { sys::drop_pages_of(&ranges) };
+    for range in &ranges {
+        assert_eq!(read_at(range.start), 0, "locked: {is_locked}");
+        assert_eq!(read_at(range.end), 7, "what lies between stays");
+    }
+    // SAFETY: ours, and not used below.
+    unsafe { sys::unmap(at..at + 2 * count * PAGE) };
+}

@@ -17,6 +17,12 @@
 //!                     +---------------------------+
 //! ```
 //!
+//! Where there is no alternate signal stack (the kernel refuses it, or who ends the process has given
+//! his up) the kernel's own frame lies on the same stack, right below the red zone, and ends with the
+//! vector state that it restores after the handler. The two words would be written into that. So the
+//! handler leaves them in the part of the frame that describes the signal, which nobody reads after it,
+//! and the code goes to [`trampoline_above_frame`] first, which brings them to their place.
+//!
 //! Invariants
 //! * I1. The scheduler never runs under the interrupted code's vector, x87, MXCSR or protection-key
 //!   state: after saving, the CPU's initial state is loaded. (Without it the next goroutine computed
@@ -26,6 +32,7 @@
 //! * I3. The unwinder sees a signal frame at the interrupted pc: no return address is adjusted.
 
 use super::keys;
+use crate::stack;
 use std::arch::naked_asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -129,11 +136,20 @@ unsafe extern "C" {
     /// The address behind the trampoline.
     #[link_name = "__gosched_trampoline_end"]
     static TRAMPOLINE_END: u8;
+    /// The address behind the one that comes first.
+    #[link_name = "__gosched_trampoline_above_frame_end"]
+    static TRAMPOLINE_ABOVE_FRAME_END: u8;
 }
 
-/// Whether `pc` lies in the trampoline itself.
+/// Whether `pc` lies in a trampoline itself.
 #[must_use]
 pub fn is_in_trampoline(pc: usize) -> bool {
+    let first = trampoline_above_frame as *const () as usize;
+    is_in_main_trampoline(pc)
+        || (first..(&raw const TRAMPOLINE_ABOVE_FRAME_END).addr()).contains(&pc)
+}
+
+fn is_in_main_trampoline(pc: usize) -> bool {
     let start = trampoline as *const () as usize;
     (start..(&raw const TRAMPOLINE_END).addr()).contains(&pc)
 }
@@ -148,7 +164,7 @@ pub fn before_trampoline(
     /// `push rbp; mov rbp, rsp`.
     const PROLOGUE: usize = 4;
     let start = trampoline as *const () as usize;
-    if !is_in_trampoline(pc) || pc < start + PROLOGUE {
+    if !is_in_main_trampoline(pc) || pc < start + PROLOGUE {
         return None;
     }
     let interrupted = read(bp.checked_add(size_of::<usize>())?)? as usize;
@@ -247,24 +263,80 @@ impl<'a> Interrupted<'a> {
         is_readable && unsafe { ((pc - 2) as *const u16).read_unaligned() } == SYSCALL_INSTRUCTION
     }
 
-    /// Makes the code go to the trampoline when the handler returns.
+    /// Makes the code go to the trampoline when the handler returns. `info` is the handler's second
+    /// argument, whose contents are gone then.
     ///
     /// # Safety
     /// * The stack below the interrupted stack pointer belongs to the interrupted goroutine, with
     ///   [`stack_bytes_needed`] bytes of room.
     /// * [`init`] returned true.
-    pub unsafe fn redirect(&mut self) {
+    /// * `info` is what the kernel passed to the handler that runs.
+    pub unsafe fn redirect(&mut self, info: *mut libc::siginfo_t) {
         let (pc, eflags) = (self.pc(), *self.register(libc::REG_EFL));
         let new_sp = self.sp() - RED_ZONE - size_of::<usize>();
-        // SAFETY: inside the stack, below the red zone, by the caller.
+        *self.register(libc::REG_EFL) = EFLAGS_CLEAN;
+        if self.is_on_this_stack() {
+            // SAFETY: the description has 128 bytes; the kernel does not read them again, and what lies
+            // below them is not needed either once the code goes on.
+            let words = unsafe { &mut *info.wrapping_byte_add(PARKED_AT).cast::<[usize; 3]>() };
+            *words = [new_sp, pc, eflags as usize];
+            *self.register(libc::REG_RSP) = words.as_ptr().addr() as i64;
+            *self.register(libc::REG_RIP) = trampoline_above_frame as *const () as i64;
+            return;
+        }
+        // SAFETY: inside the stack, below the red zone, by the caller; the kernel's frame is elsewhere.
         unsafe { (new_sp as *mut usize).write(pc) };
         // SAFETY: two words further down; the trampoline leaves it there (see the drawing), and a
         // signal in between respects the red zone, in which it lies.
         unsafe { ((new_sp - 16) as *mut i64).write(eflags) };
         *self.register(libc::REG_RSP) = new_sp as i64;
         *self.register(libc::REG_RIP) = trampoline as *const () as i64;
-        *self.register(libc::REG_EFL) = EFLAGS_CLEAN;
     }
+
+    /// Whether the handler runs on the stack of the code that it has interrupted.
+    fn is_on_this_stack(&self) -> bool {
+        let frame = (&raw const *self.context).addr();
+        stack::slot_of(self.sp()).is_some_and(|slot| (slot.limit()..slot.top()).contains(&frame))
+    }
+}
+
+/// Where in the description of a signal [`Interrupted::redirect`] leaves three words. There is room
+/// for two below them.
+const PARKED_AT: usize = 64;
+
+/// What the redirected code runs first where the kernel's frame lies on its own stack.
+///
+/// In: at rsp the stack pointer for [`trampoline`], at rsp + 8 the interrupted pc, at rsp + 16 the
+/// interrupted EFLAGS, all other registers as they were. Out: as [`trampoline`] wants it; no flag is
+/// touched. The frame is above and no longer needed. A walk ends here, for these few instructions.
+///
+/// # Safety
+/// * Entered by [`Interrupted::redirect`] only.
+#[unsafe(naked)]
+unsafe extern "C" fn trampoline_above_frame() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_signal_frame",
+        ".cfi_undefined rip",
+        "push rax",
+        "push rcx",
+        "mov rax, [rsp + 16]",
+        "mov rcx, [rsp + 24]",
+        "mov [rax], rcx",
+        "mov rcx, [rsp + 32]",
+        "mov [rax - 16], rcx",
+        "mov rcx, [rsp + 8]",
+        "mov [rax - 24], rcx", // rax, for a moment: in the red zone of the new stack pointer
+        "mov rcx, [rsp]",
+        "mov rsp, rax",
+        "mov rax, [rsp - 24]",
+        "jmp {trampoline}",
+        ".cfi_endproc",
+        ".globl __gosched_trampoline_above_frame_end",
+        ".hidden __gosched_trampoline_above_frame_end",
+        "__gosched_trampoline_above_frame_end:",
+        trampoline = sym trampoline,
+    )
 }
 
 /// What the redirected code runs first.

@@ -253,17 +253,19 @@ fn watch_key(tcb: usize, bytes: usize) -> Option<usize> {
 fn watch_malloc(tcb: usize, below: usize) -> Option<isize> {
     let from = tcb - below;
     let before = Snapshot::take(from, below);
-    // SAFETY: allocates.
+    // SAFETY: allocates; not inside the runtime, on a thread of ours.
     let p = unsafe { libc::malloc(64) };
     let after = Snapshot::take(from, below);
     let found = (0..below / 8).map(|i| i * 8).find(|&i| {
         let (old, new) = (before.word(i), after.word(i));
-        // SAFETY: only a word that is close to the chunk just allocated, in the same heap, is
-        // followed; the word before a chunk is its size.
-        old != new
-            && new.is_multiple_of(16)
-            && new.abs_diff(p as usize) < 1 << 16
-            && unsafe { ((new - 8) as *const usize).read() & !7 == TCACHE_CHUNK }
+        let is_near = new.is_multiple_of(16) && new.abs_diff(p as usize) < 1 << 16;
+        if old == new || !is_near {
+            return false;
+        }
+        // SAFETY: it is close to the chunk just allocated, in the same heap; the word before a chunk
+        // is its size.
+        let size = unsafe { ((new - 8) as *const usize).read() };
+        size & !7 == TCACHE_CHUNK
     });
     // SAFETY: allocated above.
     unsafe { libc::free(p) };

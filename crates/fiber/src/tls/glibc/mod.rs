@@ -178,15 +178,13 @@ impl Libc {
         if memory.end - memory.start < blocks.area.bytes + blocks.area.align + STACK_MIN {
             return Err(Defect::Layout("static area, too large for the stack", blocks.area.bytes));
         }
-        let block = match &self.template {
+        match &self.template {
             // SAFETY: by the caller; it is large enough.
             Some((template, ends)) => unsafe {
                 self.make_from_template(template, *ends, blocks.area, memory, tid)
             },
             None => self.make_from_thread(blocks, memory, tid),
-        }?;
-        self.attach(block.tcb);
-        Ok(block)
+        }
     }
 
     /// # Safety
@@ -242,17 +240,6 @@ impl Libc {
         // The thread's frames are dead: the stack begins below its thread-locals.
         let bottom = made.tcb - blocks.area.below_tcb();
         Ok(Block { tcb: made.tcb, stack_top: bottom.min(made.stack_used) & !63 })
-    }
-
-    /// Calls what libc calls on a new thread's own account.
-    fn attach(&self, tcb: usize) {
-        let Some(ctype_init) = self.symbols.ctype_init else { return };
-        let init = || {
-            // SAFETY: libc's own call on a new thread; it writes three words of the loaded block.
-            unsafe { ctype_init() }
-        };
-        // SAFETY: a complete block that no thread has; `init` touches nothing else.
-        unsafe { super::on_block(tcb, init) };
     }
 
     /// What libc does first on a new thread, on the loaded block: takes up the global locale's
@@ -452,7 +439,7 @@ fn for_blocks(symbols: &Symbols, one: &DeadThread) -> Result<ForBlocks, Defect> 
         // SAFETY: its thread has ended.
         unsafe { rseq.forget(pristine.tcb) };
     }
-    let modules = Modules::look(pristine.tcb, area.below_tcb());
+    let modules = Modules::look(pristine.tcb, area.below_tcb(), symbols.slots);
     let robust = one.robust.map(Robust::at).ok_or(Defect::Layout("robust_head", 0))?;
     Ok(ForBlocks { call_tls_dtors, modules, robust, tid_offset, area })
 }

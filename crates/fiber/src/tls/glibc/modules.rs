@@ -18,12 +18,19 @@
 //!   came later, or that `dlopen` is at work this very moment: such a block is not reused as it is.
 //! * I3. What a block owns outside the static area is found through its own vector of modules.
 //!
+//! While no module with thread-locals has come since `look`, there is nothing to compare: the loader
+//! enters one into its table before it touches any block, and the entry that the next one gets is
+//! known. That is a word which is always in the cache, instead of 26 lines of each block which are not
+//! (1.7 KB of surplus; a million woken goroutines end 0.3 us earlier each).
+//!
 //! Rejected
 //! * Copying from the modules' own images: `dlclose` unmaps them, unseen.
 //! * Asking the loader how many modules there are: its lock can be held by stopped code.
 
+use super::symbols::Slots;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes of every block, by their distance below FS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +52,8 @@ pub(super) struct Modules {
     dynamic: bool,
     /// The generation of the pristine block's vector: which modules it knows.
     generation: usize,
+    /// Address of the word that is 0 while no module has come, if it is known.
+    newcomer: Option<usize>,
 }
 
 /// What a walk through the modules needs and finds.
@@ -58,12 +67,15 @@ struct Walk {
     /// libc's and the loader's places.
     foreign: [Span; 2],
     dynamic: bool,
+    /// How many modules with thread-locals there are, and their highest number.
+    count: usize,
+    highest: usize,
 }
 
 impl Modules {
     /// `pristine` is the block of a dead thread that touched no thread-local; below it lie
     /// `static_bytes` of thread-locals.
-    pub(super) fn look(pristine: usize, static_bytes: usize) -> Modules {
+    pub(super) fn look(pristine: usize, static_bytes: usize, slots: Option<Slots>) -> Modules {
         let mut walk = Walk {
             pristine,
             static_bytes,
@@ -72,6 +84,8 @@ impl Modules {
             reach: 0,
             foreign: [Span::default(); 2],
             dynamic: false,
+            count: 0,
+            highest: 0,
         };
         // SAFETY: the callback takes `Walk`, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut walk).cast()) };
@@ -83,7 +97,24 @@ impl Modules {
             surplus: Span { below_fs: static_bytes, bytes: static_bytes - walk.reach },
             dynamic: walk.dynamic,
             generation,
+            // A number that is free below the highest would be given away first.
+            newcomer: slots
+                .filter(|_| walk.count == walk.highest && !walk.dynamic)
+                .and_then(|slots| slots.next_generation(walk.count)),
         }
+    }
+
+    /// Whether no module with thread-locals has come since `look`, as far as the caller can have used
+    /// it. False if that can't be told.
+    #[inline]
+    pub(super) fn are_all_known(&self) -> bool {
+        self.newcomer.is_some_and(|address| {
+            // SAFETY: an aligned word of a table of the loader's, which is never freed.
+            let generation = unsafe { AtomicUsize::from_ptr(address as *mut usize) };
+            // ORDERING: Relaxed; code that uses a module runs after `dlopen` has returned, and by
+            // the same order its use of a block comes before the block's restoring.
+            generation.load(Relaxed) == 0
+        })
     }
 
     /// Whether the block at `tcb` holds more than [`restore`](Modules::restore) can bring back.
@@ -92,6 +123,9 @@ impl Modules {
     /// * `tcb` is a complete block on which nothing runs.
     #[inline]
     pub(super) unsafe fn is_beyond_restore(&self, tcb: usize) -> bool {
+        if self.are_all_known() {
+            return false;
+        }
         // SAFETY: by the caller.
         let vector = unsafe { Vector::of(tcb) };
         if (self.dynamic || vector.generation() != self.generation) && vector.owns_memory() {
@@ -199,6 +233,8 @@ unsafe extern "C" fn visit(
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     if let Some(tls) = headers.iter().find(|h| h.p_type == libc::PT_TLS) {
+        walk.count += 1;
+        walk.highest = walk.highest.max(info.dlpi_tls_modid);
         let base = info.dlpi_addr as usize;
         let holds = |at: usize| headers.iter().any(|h| loaded_range(base, h).contains(&at));
         // SAFETY: `look` was given a complete block.

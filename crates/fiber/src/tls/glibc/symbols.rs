@@ -33,6 +33,7 @@ pub(in crate::tls) struct Symbols {
     pub(super) tid: Option<Field>,
     pub(super) list: Option<Field>,
     pub(super) specific: Option<Field>,
+    pub(super) slots: Option<Slots>,
     /// Where the area for restartable sequences is (public, glibc 2.35).
     pub(super) rseq: Option<Rseq>,
 }
@@ -64,6 +65,7 @@ impl Symbols {
             tid: field(c"_thread_db_pthread_tid"),
             list: field(c"_thread_db_pthread_list"),
             specific: field(c"_thread_db_pthread_specific"),
+            slots: Slots::look_up(),
             rseq: Rseq::look_up(),
         }
     }
@@ -121,6 +123,62 @@ fn static_area() -> Option<(usize, usize)> {
     // SAFETY: writes two words, which are ours.
     unsafe { get(&mut size, &mut align) };
     (size > 0 && align.is_power_of_two()).then_some((size, align))
+}
+
+/// The loader's table of modules with thread-locals, as debuggers read it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    /// Address of the first part's entries, by module number.
+    entries: usize,
+    len: usize,
+    entry_bytes: usize,
+    generation: usize,
+    map: usize,
+    number_in_map: usize,
+}
+
+impl Slots {
+    fn look_up() -> Option<Slots> {
+        let offset = |name| field(name).filter(|f| f.bits == 64).map(|f| f.offset);
+        let global = private(c"_rtld_global")? as usize;
+        let list = word(global + offset(c"_thread_db_rtld_global__dl_tls_dtv_slotinfo_list")?);
+        // An array that is the structure's last member has no width of its own.
+        let entries = field(c"_thread_db_dtv_slotinfo_list_slotinfo")?.offset;
+        if list == 0 {
+            return None;
+        }
+        Some(Slots {
+            entries: list + entries,
+            len: word(list + offset(c"_thread_db_dtv_slotinfo_list_len")?),
+            entry_bytes: size(c"_thread_db_sizeof_dtv_slotinfo").filter(|bytes| *bytes == 16)?,
+            generation: offset(c"_thread_db_dtv_slotinfo_gen")?,
+            map: offset(c"_thread_db_dtv_slotinfo_map")?,
+            number_in_map: offset(c"_thread_db_link_map_l_tls_modid")?,
+        })
+    }
+
+    /// Address of the generation in the entry that the next module will get which is loaded with
+    /// thread-locals: 0 until then, and never again. `None` unless the entries before are those of
+    /// modules 1 to `count`.
+    pub(super) fn next_generation(&self, count: usize) -> Option<usize> {
+        if count + 1 >= self.len {
+            return None;
+        }
+        let entry = |number: usize| self.entries + number * self.entry_bytes;
+        let is_known = |number: usize| {
+            let map = word(entry(number) + self.map);
+            map != 0 && word(map + self.number_in_map) == number
+        };
+        let next = entry(count + 1);
+        let is_free = word(next + self.map) == 0 && word(next + self.generation) == 0;
+        ((1..=count).all(is_known) && is_free).then_some(next + self.generation)
+    }
+}
+
+fn word(address: usize) -> usize {
+    // SAFETY: callers pass words of the loader's tables, by the tables that it has for debuggers; they
+    // are never freed, nor are the maps of modules that can't be unloaded.
+    unsafe { (address as *const usize).read_volatile() }
 }
 
 /// The area of each thread that the kernel writes to while that thread runs. In the control block up

@@ -91,3 +91,15 @@ fn a_made_block_is_like_a_threads() {
     let guard = unsafe { ((own + 0x28) as *const usize).read_volatile() };
     assert_eq!(word(a, 5), guard, "the stack protector's value");
 }
+
+/// Without the loader's table each end of a goroutine compares what libraries may have left. That is
+/// slower, so it should not happen unnoticed.
+#[test]
+fn a_module_that_comes_later_would_be_seen() {
+    let libc = libc();
+    let Ok(blocks) = &libc.blocks else {
+        println!("SKIPPED: {:?}", libc.defect);
+        return;
+    };
+    assert!(blocks.modules.are_all_known(), "the loader's table is not as it is understood");
+}
