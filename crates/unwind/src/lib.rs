@@ -11,11 +11,15 @@
 //!
 //! A stack that runs meanwhile gives frames that were never there together, and no more harm.
 
+// The model takes the file that it needs, see `tests/loom_places.rs`.
+#![cfg(not(loom))]
+
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!("gosched runs on x86-64 only, so far; a port begins with crates/fiber/src/arch");
 
 mod memory;
 mod modules;
+mod places;
 mod scratch;
 pub mod symbols;
 mod walk;

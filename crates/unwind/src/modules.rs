@@ -7,16 +7,39 @@
 
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
-use gosched_base::Lock;
 use std::ffi::{CStr, c_int, c_void};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::atomic::{
     AtomicPtr, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-pub(crate) type Unwinds = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
+pub(crate) type Unwinds = UnwinderX86_64<Information, MustNotAllocateDuringUnwind>;
+
+/// A module's call-frame information.
+pub(crate) enum Information {
+    /// Where it lies, in a module that stays.
+    Mapped(&'static [u8]),
+    Copied(Box<[u8]>),
+}
+
+impl Default for Information {
+    fn default() -> Information {
+        Information::Mapped(&[])
+    }
+}
+
+impl Deref for Information {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Information::Mapped(bytes) => bytes,
+            Information::Copied(bytes) => bytes,
+        }
+    }
+}
 
 /// A file that is mapped into the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +61,6 @@ pub(crate) struct Table {
 }
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
-/// Held by who makes a table; tried only, so that nobody waits for a goroutine that was stopped.
-static MAKING: Lock<()> = Lock::new(());
 
 /// The table that was published last. Signal-safe.
 pub(crate) fn table() -> Option<&'static Table> {
@@ -107,18 +128,28 @@ pub fn mappings() -> &'static [Mapping] {
 pub fn prepare() {
     crate::reserve(2);
     find_restorer();
-    let mut version = [0; 2];
-    // SAFETY: the callback takes the place that is passed.
-    unsafe { libc::dl_iterate_phdr(Some(note_version), (&raw mut version).cast()) };
-    if table().is_some_and(|table| table.version == version) {
-        return;
+    loop {
+        let mut version = [0; 2];
+        // SAFETY: the callback takes the place that is passed.
+        unsafe { libc::dl_iterate_phdr(Some(note_version), (&raw mut version).cast()) };
+        // ORDERING: Acquire pairs with the exchange below: the table is read.
+        let old = TABLE.load(Acquire);
+        // SAFETY: null or a table, which is never freed once it is there.
+        if unsafe { old.as_ref() }.is_some_and(|table| table.version == version) {
+            return;
+        }
+        let mut new = Box::new(Table { unwinder: Unwinds::new(), mappings: Vec::new(), version });
+        // SAFETY: as above.
+        unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut *new).cast()) };
+        let new = Box::into_raw(new);
+        // ORDERING: Release pairs with `table`. Relaxed: the next round looks again.
+        if TABLE.compare_exchange(old, new, Release, Relaxed).is_ok() {
+            return;
+        }
+        // Somebody else was first, perhaps with what was loaded before.
+        // SAFETY: made above, and nobody has seen it.
+        drop(unsafe { Box::from_raw(new) });
     }
-    let Some(_alone) = MAKING.try_lock() else { return };
-    let mut new = Table { unwinder: Unwinds::new(), mappings: Vec::new(), version };
-    // SAFETY: as above.
-    unsafe { libc::dl_iterate_phdr(Some(note_module), (&raw mut new).cast()) };
-    // ORDERING: Release pairs with `table`.
-    TABLE.store(Box::into_raw(Box::new(new)), Release);
 }
 
 /// # Safety
@@ -180,11 +211,11 @@ impl Table {
             .find(|h| h.p_type == libc::PT_GNU_EH_FRAME)
             .and_then(|h| frame_information(bias, h, headers));
         if let Some(found) = section {
-            let lasting = |range: &Range<usize>| -> &'static [u8] {
+            let lasting = |range: &Range<usize>| {
                 // SAFETY: readable parts of a module that is loaded: this runs under the loader's lock.
-                let bytes =
+                let bytes: &'static [u8] =
                     unsafe { std::slice::from_raw_parts(range.start as *const u8, range.len()) };
-                if stays { bytes } else { Box::leak(bytes.into()) }
+                if stays { Information::Mapped(bytes) } else { Information::Copied(bytes.into()) }
             };
             let in_file = |r: &Range<usize>| (r.start - bias) as u64..(r.end - bias) as u64;
             let sections = ExplicitModuleSectionInfo {

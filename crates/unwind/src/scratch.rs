@@ -4,9 +4,9 @@
 //! interrupted uses. Nobody waits for one.
 
 use crate::memory::Window;
+use crate::places::{Places, Taken};
 use framehop::MustNotAllocateDuringUnwind;
 use framehop::x86_64::CacheX86_64;
-use gosched_base::{Lock, LockGuard};
 use gosched_fiber::stack::{self, Class, Stack};
 
 /// Most walks at the same time that need no memory.
@@ -23,7 +23,7 @@ pub(crate) struct Scratch {
 /// What a walk needs, and some more.
 const STACK_BYTES: usize = 64 << 10;
 
-static POOL: [Lock<Option<Box<Scratch>>>; PLACES] = [const { Lock::new(None) }; PLACES];
+static POOL: Places<Scratch, PLACES> = Places::new();
 
 impl Scratch {
     fn new() -> Box<Scratch> {
@@ -35,17 +35,10 @@ impl Scratch {
 
 /// Makes room for `walks` walks at the same time. Allocates; not in handlers.
 pub fn reserve(walks: usize) {
-    let missing =
-        |place: &&Lock<Option<Box<Scratch>>>| place.try_lock().is_some_and(|place| place.is_none());
-    for place in POOL.iter().take(walks).filter(missing) {
-        let scratch = Scratch::new();
-        if let Some(mut place) = place.try_lock() {
-            place.get_or_insert(scratch);
-        }
-    }
+    POOL.fill(walks, Scratch::new);
 }
 
 /// One that is free. Tried only, never waited for.
-pub(crate) fn take() -> Option<LockGuard<'static, Option<Box<Scratch>>>> {
-    POOL.iter().filter_map(Lock::try_lock).find(|place| place.is_some())
+pub(crate) fn take() -> Option<Taken<'static, Scratch>> {
+    POOL.take()
 }

@@ -1,4 +1,4 @@
-use crate::{Frames, Registers, here, prepare, symbols, walk};
+use crate::{Frames, Registers, here, symbols, walk};
 use gosched_fiber::stack::{self, Class};
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -12,6 +12,12 @@ fn names(frames: &Frames) -> Vec<String> {
             .map(|symbol| symbol.function.to_string())
             .collect()
     })
+}
+
+/// Ready for the walks of all tests at the same time.
+fn prepare() {
+    crate::reserve(8);
+    crate::prepare();
 }
 
 /// The place of the first name that ends so.
@@ -91,6 +97,26 @@ fn over_a_further_stack() {
     let names = names(&frames);
     assert!(place(&names, "::inner") < place(&names, "switch_stack"), "{names:?}");
     place(&names, "thread_start");
+}
+
+/// Whichever of two stacks lies lower.
+#[test]
+fn from_one_further_stack_to_another() {
+    prepare();
+    let new = || stack::alloc(Class::SMALL).expect("a stack");
+    let (mut one, mut two) = (new(), new());
+    let walk_over = |outer: &mut stack::Stack, inner_one: &mut stack::Stack| {
+        let mut frames = Frames::new();
+        stack::call_on(outer, || stack::call_on(inner_one, || inner(&mut frames)));
+        let names = names(&frames);
+        let switches = names.iter().filter(|name| name.ends_with("switch_stack"));
+        assert_eq!(switches.count(), 2, "{names:#?}");
+        place(&names, "thread_start");
+    };
+    walk_over(&mut one, &mut two);
+    walk_over(&mut two, &mut one);
+    stack::free(one);
+    stack::free(two);
 }
 
 /// Whatever the registers hold, and whatever the stack.

@@ -1,8 +1,8 @@
 //! From registers to frames.
 //!
-//! framehop follows the call-frame information. Two places are known here instead, the trampoline of
-//! preemption and the kernel's signal frame: what called them stands at an instruction and not behind a
-//! call. The first frame of a stack of ours ends a walk by its information, and so does a thread's.
+//! framehop follows the call-frame information. Three places are known here instead. What called the
+//! trampoline of preemption and the kernel's signal frame stands at an instruction and not behind a call;
+//! what called a further stack may lie below it, which framehop takes for the end. The first frame of a stack of ours ends a walk by its information, and so does a thread's.
 
 use crate::memory::Memory;
 use crate::modules::{self, Unwinds};
@@ -85,19 +85,17 @@ pub fn walk(registers: Registers, frames: &mut Frames) -> bool {
         frames.push(FrameAddress::from_instruction_pointer(registers.pc as u64));
         return false;
     };
-    let Some(scratch) = scratch.as_mut() else { return false };
-    walk_with(&table.unwinder, scratch, registers, frames);
+    walk_with(&table.unwinder, &mut scratch, registers, frames);
     true
 }
 
 /// As [`walk()`], on a stack of its own: a handler on a thread that others made may have little.
 pub fn walk_apart(registers: Registers, frames: &mut Frames) -> bool {
     (frames.count, frames.is_cut) = (0, false);
-    if let Some((table, mut place)) = modules::table().zip(scratch::take())
-        && let Some(scratch) = place.as_mut()
+    if let Some((table, mut scratch)) = modules::table().zip(scratch::take())
         && let Some(mut stack) = scratch.stack.take()
     {
-        stack::call_on(&mut stack, || walk_with(&table.unwinder, scratch, registers, frames));
+        stack::call_on(&mut stack, || walk_with(&table.unwinder, &mut scratch, registers, frames));
         scratch.stack = Some(stack);
         return true;
     }
@@ -140,6 +138,13 @@ fn walk_with(unwinder: &Unwinds, scratch: &mut Scratch, from: Registers, frames:
         if let Some(at) = interrupted(pc, &registers, &mut memory) {
             registers = UnwindRegsX86_64::new(at.pc as u64, at.sp as u64, at.bp as u64);
             address = FrameAddress::from_instruction_pointer(at.pc as u64);
+            continue;
+        }
+        let bp = registers.bp() as usize;
+        if let Some([pc, sp, bp]) = stack::before_switch(pc, bp, |at| memory.read(at)) {
+            let Some(next) = FrameAddress::from_return_address(pc as u64) else { return };
+            registers = UnwindRegsX86_64::new(pc as u64, sp as u64, bp as u64);
+            address = next;
             continue;
         }
         let mut read = |at: u64| memory.read(at as usize).ok_or(());
