@@ -15,7 +15,7 @@ use crate::current::current_undeclared;
 use crate::machine::Inside;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{chaos, trace, yields};
+use crate::{chaos, fleet, trace, yields};
 use std::sync::atomic::{
     AtomicU32,
     Ordering::{AcqRel, Relaxed, Release},
@@ -89,13 +89,24 @@ fn take_back() {
     }
 }
 
-/// Does what is asked for, and comes back when the goroutine runs again.
+/// Does what is asked for, and comes back when the goroutine runs again. Short, for traces.
 #[cold]
 #[inline(never)]
 pub(crate) fn attend(inside: Inside) -> Inside {
-    let p = inside.processor();
     // ORDERING: Relaxed, as in `Inside::leave`.
-    if p.attention.load(Relaxed) & !IDLE == 0 {
+    if inside.processor().attention.load(Relaxed) & !TRACE == 0 {
+        return inside;
+    }
+    attend_to_more(inside)
+}
+
+#[cold]
+#[inline(never)]
+fn attend_to_more(inside: Inside) -> Inside {
+    let p = inside.processor();
+    // ORDERING: Relaxed, as above.
+    let asked = p.attention.load(Relaxed);
+    if asked & !IDLE == 0 {
         return chaos::perturb(inside);
     }
     let must_yield = p.take_yield_asked();
@@ -109,6 +120,7 @@ pub(crate) fn attend(inside: Inside) -> Inside {
         if let Some(g) = inside.machine().current() {
             g.end_slice();
         }
+        fleet::slice_is_over(p);
         p.counters.asked_yields.add();
         inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_global_queue(inside);

@@ -6,16 +6,20 @@
 //! processors do not keep the monitor from it: it sleeps until the next look is due, and for ever
 //! once there is nothing to give back.
 //!
+//! While many goroutines end, a cycle gives stacks back and no more (`collect`). The rest follows as
+//! soon as the program is calm, or after those two minutes.
+//!
 //! The cycle drops values of users (`sync::Pool`), which may take as long as it likes, so that it
 //! has a thread of its own, made for each by the starter.
 
 use crate::monitor::Noted;
 use crate::scheduler::SCHEDULER;
 use crate::{collect, fleet, start, yields};
-use gosched_fiber::pool;
+use gosched_fiber::{pool, thread};
+use std::panic::catch_unwind;
 use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{AcqRel, Release, SeqCst},
+    AtomicBool, AtomicU64,
+    Ordering::{AcqRel, Relaxed, Release, SeqCst},
 };
 
 const LOOK_EVERY_NS: u64 = 1_000_000_000;
@@ -23,6 +27,12 @@ const LOOK_EVERY_NS: u64 = 1_000_000_000;
 const FORCED_AFTER_NS: u64 = 120_000_000_000;
 /// Fewer idle stacks are not worth a stop of the world.
 const SURPLUS_MIN: usize = 64;
+/// So many goroutines that end in a second make a program busy.
+const BUSY: u64 = 10_000;
+/// As std's threads: it runs what users drop.
+const STACK_BYTES: usize = 2 << 20;
+/// Stacks given back from which on libc's allocator is worth a walk.
+const WORTH_A_TRIM: u64 = 1024;
 
 /// When the monitor looked last, and when a cycle was asked for last. Monitor only.
 static LOOKED: Noted = Noted::new();
@@ -31,6 +41,13 @@ static CYCLED: Noted = Noted::new();
 static ENDED: Noted = Noted::new();
 /// Whether the last look has found idle stacks to wait for. Monitor only.
 static MAY_BE_SURPLUS: Noted = Noted::new();
+
+/// How many goroutines had ended at the last look. Monitor only.
+static ENDED_AT_LOOK: Noted = Noted::new();
+/// Whether many had ended since the look before, and the last whole cycle is not too long ago.
+static IS_BUSY: AtomicBool = AtomicBool::new(false);
+/// How many stacks had been given back when the allocator gave its pages back last.
+static TRIMMED: AtomicU64 = AtomicU64::new(0);
 
 /// A cycle is to be run, and whether one runs.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
@@ -62,10 +79,17 @@ pub(crate) fn look(now: u64) {
     }
     let (surplus, idle) = pool::surplus();
     MAY_BE_SURPLUS.set(u64::from(idle >= SURPLUS_MIN));
-    let is_late = now.saturating_sub(CYCLED.get()) >= FORCED_AFTER_NS && ended() != ENDED.get();
-    if surplus >= SURPLUS_MIN || is_late {
-        CYCLED.set(now);
-        ENDED.set(ended());
+    let ended = ended();
+    let is_late = now.saturating_sub(CYCLED.get()) >= FORCED_AFTER_NS && ended != ENDED.get();
+    let is_busy = ended - ENDED_AT_LOOK.get() >= BUSY && !is_late;
+    ENDED_AT_LOOK.set(ended);
+    // ORDERING: Relaxed; comes with the request.
+    IS_BUSY.store(is_busy, Relaxed);
+    if surplus >= SURPLUS_MIN || is_late || (is_trim_owed() && !is_busy) {
+        if !is_busy {
+            CYCLED.set(now);
+            ENDED.set(ended);
+        }
         // ORDERING: AcqRel pairs with `run_if_asked`.
         IS_ASKED.swap(true, AcqRel);
         fleet::call_starter();
@@ -78,13 +102,28 @@ pub(crate) fn next_look() -> u64 {
         return u64::MAX;
     }
     let has_ended = ended() != ENDED.get();
-    if MAY_BE_SURPLUS.get() != 0 || (has_ended && pool::idle_count() > 2 * SURPLUS_MIN) {
+    if MAY_BE_SURPLUS.get() != 0
+        || is_trim_owed()
+        || (has_ended && pool::idle_count() > 2 * SURPLUS_MIN)
+    {
         LOOKED.get() + LOOK_EVERY_NS
     } else if has_ended {
         CYCLED.get() + FORCED_AFTER_NS
     } else {
         u64::MAX
     }
+}
+
+/// Whether many blocks have been freed since libc's allocator gave its pages back.
+pub(crate) fn is_trim_owed() -> bool {
+    // ORDERING: Relaxed; a number that steers.
+    pool::given_back().saturating_sub(TRIMMED.load(Relaxed)) >= WORTH_A_TRIM
+}
+
+/// libc's allocator is about to give its pages back.
+pub(crate) fn note_trim() {
+    // ORDERING: Relaxed; as above.
+    TRIMMED.store(pool::given_back(), Relaxed);
 }
 
 fn is_on() -> bool {
@@ -108,15 +147,21 @@ pub(crate) fn run_if_asked() {
     }
     // It counts as foreign while it runs: what it drops may wake goroutines, so there is no verdict of
     // a deadlock meanwhile.
-    let spawned = std::thread::Builder::new().name("gosched-gc".into()).spawn(|| {
-        start::block_signals();
-        collect::run_in_background();
-        end();
-    });
-    if spawned.is_err() {
+    static COLLECT: fn() = collect_once;
+    if thread::start(&COLLECT, Some(STACK_BYTES)).is_err() {
         // Next time.
         end();
     }
+}
+
+/// The thread of a cycle.
+fn collect_once() {
+    thread::set_name(c"gosched-gc");
+    start::block_signals();
+    // What users drop there may panic; the hook has said so.
+    // ORDERING: Relaxed; came with the request.
+    let _ = catch_unwind(|| collect::run_in_background(IS_BUSY.load(Relaxed)));
+    end();
 }
 
 fn end() {

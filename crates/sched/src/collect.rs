@@ -4,16 +4,15 @@
 //! Cycles that nobody asked for are `background`'s.
 
 use crate::scheduler::SCHEDULER;
-use crate::{NoPreempt, blocking, contention, idle, shrink, slab, start, trace, world};
+use crate::{
+    NoPreempt, background, blocking, blocks, contention, idle, shrink, slab, start, trace, world,
+};
 use gosched_fiber::{pool, stack};
-
-/// Stacks given back in a background cycle from which on libc's allocator is worth a walk.
-const MANY: u64 = 1024;
 
 /// Runs a collection and returns when it is done. Go's `runtime.GC`.
 ///
 /// Stops the world briefly, see [`world_stops`](crate::world_stops): the processors' caches of
-/// stacks and descriptors go to the pool. Goroutines that wait lose the pages below their stack
+/// stacks, descriptors and tasks' memory go to where they are given back from. Goroutines that wait lose the pages below their stack
 /// pointers, a few in each of further stops, if that is 16 KiB or more. Then, while goroutines run again, idle stacks and
 /// thread-local blocks beyond a small reserve are given back, together with the pages of those that
 /// stay, and pages with descriptors of none but ended goroutines; what caches of the layers above
@@ -44,29 +43,43 @@ pub fn free_os_memory() {
     gc();
 }
 
-/// A cycle that nobody has asked for: what was idle for a while goes.
-pub(crate) fn run_in_background() {
-    let before = pool::given_back();
-    cycle(true, || {
-        pool::collect_surplus();
-        // It holds each arena's lock while it looks through it.
-        if pool::given_back() - before >= MANY {
-            trim_heap();
-        }
-    });
+/// A cycle that nobody has asked for: what was idle for a while goes. Of a busy program only stacks
+/// do: the rest of the cycle goes through whatever the program has, and through libc's arenas with
+/// their locks held, for what is wanted again at once.
+pub(crate) fn run_in_background(is_busy: bool) {
+    if is_busy {
+        counted(|| {
+            contention::age_caches();
+            blocking(pool::collect_surplus);
+        });
+    } else {
+        cycle(true, || {
+            pool::collect_surplus();
+            if background::is_trim_owed() {
+                trim_heap();
+            }
+        });
+    }
     SCHEDULER.counts.background_collections.add_shared();
 }
 
 fn cycle(are_old_only: bool, give_back: impl FnOnce()) {
-    let said = trace::collection_begins();
-    world::stop_to_collect(flush_caches);
-    shrink::waiting_stacks(are_old_only);
-    contention::age_caches();
-    unstopped(idle::end_idle_machines);
-    blocking(|| {
-        unstopped(slab::bare::give_back);
-        give_back();
+    counted(|| {
+        world::stop_to_collect(flush_caches);
+        shrink::waiting_stacks(are_old_only);
+        contention::age_caches();
+        unstopped(idle::end_idle_machines);
+        blocking(|| {
+            unstopped(slab::bare::give_back);
+            blocks::give_back();
+            give_back();
+        });
     });
+}
+
+fn counted(collect: impl FnOnce()) {
+    let said = trace::collection_begins();
+    collect();
     trace::collection_ends(said);
     SCHEDULER.counts.collections.add_shared();
 }
@@ -89,6 +102,7 @@ fn flush_caches() {
 
 /// Blocks that have ended leave chunks in libc's arenas.
 fn trim_heap() {
+    background::note_trim();
     #[cfg(target_env = "gnu")]
     // SAFETY: may be called at any time outside the runtime.
     unsafe {

@@ -13,11 +13,24 @@ use std::sync::atomic::{
 #[must_use]
 pub fn may_spin() -> bool {
     let Some(inside) = Inside::enter() else { return crate::num_cpu() > 1 };
-    let procs = SCHEDULER.procs();
-    let others_run = procs > 1 && SCHEDULER.idle_count() + 1 < procs;
-    let may = others_run && inside.processor().ring.is_empty();
+    let may = another_runs() && inside.processor().ring.is_empty();
     inside.leave();
     may
+}
+
+/// Whether the holder of a lock may run now while the caller does. For a spin that is no longer than
+/// a wait and a wake-up would take, so that it pays although goroutines wait for this processor.
+#[must_use]
+pub fn may_spin_briefly() -> bool {
+    let Some(inside) = Inside::enter() else { return crate::num_cpu() > 1 };
+    inside.leave();
+    another_runs()
+}
+
+/// Whether a processor beside the caller's runs goroutines.
+fn another_runs() -> bool {
+    let procs = SCHEDULER.procs();
+    procs > 1 && SCHEDULER.idle_count() + 1 < procs
 }
 
 /// Whether a goroutine made ready now would have to wait for a busy processor. A hint.

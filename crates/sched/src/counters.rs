@@ -76,6 +76,9 @@ macro_rules! counters {
             pub background_collections: u64,
             /// Changes of GOMAXPROCS that followed a change of the default.
             pub procs_updates: u64,
+            /// Times that a machine went on with another processor, which had none, since there could
+            /// be no more machines.
+            pub machine_turns: u64,
             /// Times that somebody woke the monitor before its pause was over.
             pub monitor_calls: u64,
             /// Looks at files in passing, by machines and the monitor.
@@ -103,6 +106,7 @@ macro_rules! counters {
             sum.collections = SCHEDULER.counts.collections.get();
             sum.background_collections = SCHEDULER.counts.background_collections.get();
             sum.procs_updates = SCHEDULER.counts.procs_updates.get();
+            sum.machine_turns = SCHEDULER.counts.machine_turns.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
             sum.machines = u64::from(crate::fleet::live());
@@ -118,6 +122,7 @@ pub(crate) struct Global {
     pub(crate) undeclared_hand_offs: Count,
     pub(crate) runs_without_processor: Count,
     pub(crate) futex_waits: Count,
+    pub(crate) machine_turns: Count,
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
     pub(crate) background_collections: Count,
@@ -134,6 +139,7 @@ impl Global {
             undeclared_hand_offs: Count::new(),
             runs_without_processor: Count::new(),
             futex_waits: Count::new(),
+            machine_turns: Count::new(),
             libc_yields: Count::new(),
             collections: Count::new(),
             background_collections: Count::new(),

@@ -61,6 +61,25 @@ impl Critical {
         }
     }
 
+    /// As [`block`](Critical::block), and the caller is inside again once it was woken.
+    #[inline]
+    pub fn block_and_stay<F: FnOnce(Waiter) -> bool>(
+        mut self,
+        reason: WaitReason,
+        commit: F,
+    ) -> Critical {
+        let inside = match self.inside.take() {
+            Some(inside) => {
+                Some(park::park(inside, reason, move |g| commit(Waiter::of_goroutine(g))))
+            }
+            None => {
+                wait::block_thread(commit);
+                None
+            }
+        };
+        Critical { inside }
+    }
+
     /// [`block_until`](crate::block_until), likewise. `expire` must not wait for a lock that is
     /// held here.
     pub fn block_until<F, E>(self, reason: WaitReason, deadline: Instant, commit: F, expire: E)

@@ -50,7 +50,7 @@ pub(crate) fn sleep_for_ever() -> Ready {
     let mut pause = SUSPICION;
     let mut waited = Duration::ZERO;
     while waited < WARNING {
-        let ready = netpoll::poll(Wait::For(pause));
+        let ready = netpoll::poll(Wait::Roughly(pause));
         if !ready.is_empty() || !is_still_quiet() {
             return ready;
         }

@@ -3,10 +3,11 @@
 use crate::config::Traceback;
 use crate::fatal::Request;
 use crate::frames::{self, Names};
-use crate::goroutine::GRef;
+use crate::goroutine::{GRef, GoroutineId};
+use crate::names::{self, Name};
 use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
-use crate::{names, slab};
+use crate::slab;
 use gosched_protocol::Status;
 use std::fmt::{self, Write};
 
@@ -153,11 +154,13 @@ impl Part {
     pub(crate) fn write(self, out: &mut impl Write, names: Option<&mut Names>) -> fmt::Result {
         let Part { g, at, is_headed } = self;
         let status = g.status.get();
-        if g.id() == 0 || matches!(status, Status::Dead | Status::Idle) {
+        let (id, name) = names::read(g);
+        // Its number is 0 while its next life begins, whatever the status was a moment ago.
+        if id == 0 || matches!(status, Status::Dead | Status::Idle) {
             return Ok(());
         }
         if !is_headed {
-            write_head(out, g, status)?;
+            write_head(out, g, (id, name), status)?;
             let labels = names.as_ref().and_then(|names| names.labels(g));
             if let Some(labels) = labels.filter(|labels| !labels.is_empty()) {
                 write!(out, " {labels}")?;
@@ -172,8 +175,12 @@ impl Part {
     }
 }
 
-fn write_head(out: &mut impl Write, g: GRef, status: Status) -> fmt::Result {
-    let (id, name) = names::read(g);
+fn write_head(
+    out: &mut impl Write,
+    g: GRef,
+    (id, name): (GoroutineId, Option<Name>),
+    status: Status,
+) -> fmt::Result {
     write!(out, "goroutine {id} ")?;
     if let Some(name) = name {
         write!(out, "{:?} ", name.as_str())?;

@@ -3,12 +3,13 @@
 //! A goroutine that ends while a fresh one is next lends it stack and block on the spot: no switch,
 //! only a restored image of thread-locals. A burst of short tasks runs on one hot stack that way.
 
+use crate::attention::TRACE;
 use crate::goroutine::{GRef, Goroutine};
 use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::plant::Place;
 use crate::processor::Processor;
-use crate::task::{AbortOnUnwind, Ended, TaskHeader};
+use crate::task::{AbortOnUnwind, Ended, FreedInside, TaskHeader};
 use crate::wait::Waiter;
 use crate::{idle, labels, locked, panic, park, plant, switch, threads, trace, transition, warm};
 use gosched_base::rt_abort;
@@ -17,6 +18,7 @@ use gosched_fiber::{Fiber, host};
 use gosched_protocol::Completed;
 use gosched_runq::Popped;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The first function on every stack.
 ///
@@ -33,16 +35,9 @@ pub(crate) unsafe extern "C" fn goroutine_main(data: *mut (), passed: usize) -> 
     loop {
         inside.leave();
         run_function(g);
-        inside = enter();
+        inside = Inside::enter_on_goroutine();
         inside = complete(inside, g);
         (inside, g) = next_in_place(inside, g);
-    }
-}
-
-fn enter() -> Inside {
-    match Inside::enter() {
-        Some(inside) => inside,
-        None => rt_abort!("a goroutine's code ran on a plain thread"),
     }
 }
 
@@ -88,17 +83,27 @@ fn complete(inside: Inside, g: GRef) -> Inside {
     }
 }
 
-/// Frees what nobody will ask for, in user context.
+/// Frees what nobody will ask for, in user context if need be.
 #[inline]
 fn free_detached(inside: Inside, g: GRef, task: NonNull<TaskHeader>) -> Inside {
     // SAFETY: detached, so the task is ours.
     if unsafe { task.as_ref() }.has_result() {
         return drop_late(inside, g, task);
     }
-    inside.leave();
     // SAFETY: as above.
-    unsafe { TaskHeader::free(task) };
-    enter()
+    match unsafe { TaskHeader::free_inside(task, &inside) } {
+        FreedInside::Yes => return inside,
+        FreedInside::Surplus(surplus) => {
+            inside.leave();
+            surplus.free();
+        }
+        FreedInside::No => {
+            inside.leave();
+            // SAFETY: as above.
+            unsafe { TaskHeader::free(task) };
+        }
+    }
+    Inside::enter_on_goroutine()
 }
 
 /// The handle went while the goroutine's thread-locals ended. The result's drop may use some: they
@@ -127,7 +132,7 @@ fn drop_late(inside: Inside, g: GRef, task: NonNull<TaskHeader>) -> Inside {
         // SAFETY: the goroutine's code has ended; the fiber is the one that runs this.
         unsafe { fiber.finish() };
     }
-    enter()
+    Inside::enter_on_goroutine()
 }
 
 /// Ends `g` and begins the next goroutine on its stack if that is a fresh one; else switches away
@@ -149,9 +154,9 @@ fn next_in_place(inside: Inside, g: GRef) -> (Inside, GRef) {
             let new = unsafe { &mut *next.context.get() };
             new.take_over(old);
             keep_host(inside.machine(), new.fs());
-            if trace::is_on() {
-                let then = trace::left(inside.machine(), g);
-                trace::runs_then(inside.machine(), next, then);
+            // ORDERING: Relaxed; a trace begins while nobody runs here.
+            if p.attention.load(Relaxed) & TRACE != 0 {
+                trace::switches(inside.machine(), g, next);
             }
             // SAFETY: this machine holds `p`.
             unsafe { p.core() }.give_descriptor(g);

@@ -2,7 +2,7 @@
 //!
 //! Order, as Go's `findRunnable`: every 61st round the global queue; the own queue; the global
 //! queue; the network; other processors' queues; sleep. Plain threads' injection list counts as
-//! global.
+//! global. The network is passed over while there is something to steal, see `netpoll`.
 
 use crate::attention::URGENT;
 use crate::goroutine::GRef;
@@ -13,7 +13,8 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::switch::FAIRNESS_ROUNDS;
 use crate::{
-    chaos, idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads, world,
+    chaos, fleet, idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads,
+    world,
 };
 use gosched_runq::{Batch, Popped};
 use std::sync::atomic::Ordering::Relaxed;
@@ -59,7 +60,14 @@ fn find_runnable(machine: &'static Machine) -> Option<GRef> {
             world::give_up(machine, p);
             continue;
         }
-        if let Some(g) = last_spare::find_by_rule(machine, p, || find_without_sleep(machine, p)) {
+        let is_exhausted = fleet::is_exhausted();
+        if is_exhausted && fleet::must_take_turns(p) {
+            fleet::take_turns(machine, p);
+            continue;
+        }
+        if let Some(g) =
+            last_spare::find_by_rule(machine, p, is_exhausted, || find_without_sleep(machine, p))
+        {
             stop_searching(machine);
             return Some(g);
         }

@@ -8,31 +8,37 @@
 //!
 //! Invariants
 //! * I1. A processor in an order counts among the searchers; whoever takes it searches with it.
-//! * I2. No order stays while a machine sleeps: who orders looks for sleepers before and wakes the
-//!   starter after, who goes to sleep looks for orders after; both under locks, so one sees the
-//!   other.
+//! * I2. No order stays while a machine sleeps or can be made; see `orders`.
 //! * I3. `live` counts machines that have a thread or are about to have one; at most the limit,
 //!   except that a main thread is adopted whatever it is.
 //!
-//! At the limit, and when the system refuses a thread, orders wait: machines in calls come back.
+//! At the limit, and when the system refuses a thread, orders wait: machines in calls come back. So
+//! that they do not wait behind one that always has something to run, machines go from processor to
+//! processor meanwhile, see [`take_turns`].
 //! Only if every machine sleeps with its locked goroutine can nothing help, and the process ends
 //! with Go's words. (Go ends it as soon as it needs one thread too many.)
 //!
 //! Rejected: ending the process at the limit, since blocked calls do return; handing the order to a
 //! new thread by name, since a machine that returns earlier would have to wait.
 
-use crate::machine::{self, Machine};
+use crate::history::{self, Kind};
+use crate::machine::Machine;
 use crate::processor::Processor;
 use crate::scheduler::{MACHINES_MAX, PROCS_MAX, SCHEDULER};
+use crate::switch::FAIRNESS_ROUNDS;
 use crate::{background, fatal, frames, gomaxprocs, idle};
-use gosched_base::{Lock, Parker, Stderr, os};
+use gosched_base::{Lock, Stderr, os};
+use gosched_fiber::thread;
 use std::fmt::Write;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
-    Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
-    fence,
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 use std::time::Duration;
+
+mod orders;
+
+use self::orders::{Crew, Orders};
 
 /// Go's number.
 pub(crate) const THREADS_MAX_DEFAULT: u32 = 10_000;
@@ -40,17 +46,14 @@ pub(crate) const THREADS_MAX_DEFAULT: u32 = 10_000;
 const SPARES_MAX: u32 = 4;
 /// A machine's own stack; goroutines have theirs.
 const STACK_BYTES: usize = 256 << 10;
+/// As std's threads: it reads files, and the names of functions.
+const STARTER_STACK_BYTES: usize = 2 << 20;
 /// After the system has refused a thread, the next attempt is made after that long if nothing has
 /// happened before; then twice that, and so on.
 const RETRY_MIN: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
 struct Fleet {
-    /// First in, first out, from `first` on: a processor that waited while others come and go again
-    /// and again would keep its timers waiting.
-    orders: [Option<&'static Processor>; PROCS_MAX],
-    first: usize,
-    count: usize,
     live: u32,
     /// The system has refused the last thread that was asked for.
     is_refused: bool,
@@ -61,18 +64,9 @@ struct Fleet {
 // SAFETY: machines are never freed; the pointer is used under the lock.
 unsafe impl Send for Fleet {}
 
-static FLEET: Lock<Fleet> = Lock::new(Fleet {
-    orders: [None; PROCS_MAX],
-    first: 0,
-    count: 0,
-    live: 0,
-    is_refused: false,
-    ended: std::ptr::null(),
-});
-/// How many orders there are. Written under the lock.
-static ORDERED: AtomicU32 = AtomicU32::new(0);
-/// Machines whose thread has not come to look for its order yet.
-static BIRTHS: AtomicU32 = AtomicU32::new(0);
+static ORDERS: Orders<&Processor, PROCS_MAX> = Orders::new();
+static FLEET: Lock<Fleet> =
+    Lock::new(Fleet { live: 0, is_refused: false, ended: std::ptr::null() });
 /// Machines that sleep until their locked goroutine has its turn.
 static LOCKED_ASLEEP: AtomicU32 = AtomicU32::new(0);
 /// Whether no machine can be made at the moment. Written under the lock.
@@ -82,47 +76,59 @@ static WANTS_SPARE: AtomicBool = AtomicBool::new(false);
 static SPARES: AtomicU32 = AtomicU32::new(1);
 /// How many machines there are, for those without the lock. Written by: holders of the lock.
 static LIVE: AtomicU32 = AtomicU32::new(0);
-static STARTER: Parker = Parker::new();
 
 /// Orders a machine for `p`, which counts among the searchers already. Inside the runtime.
 pub(crate) fn order_machine(p: &'static Processor) {
-    FLEET.lock().push(p);
     // ORDERING: Relaxed; a number that steers. The spares did not last.
     let spares = SPARES.load(Relaxed);
     SPARES.store((spares * 2).min(SPARES_MAX), Relaxed);
-    STARTER.wake();
+    ORDERS.push(p);
 }
 
 /// Takes a processor that waits for a machine; the caller searches with it (I1).
 pub(crate) fn take_order() -> Option<&'static Processor> {
-    if !has_orders() {
-        return None;
+    ORDERS.take()
+}
+
+/// Whether it is time, where no machine can be made, to let a processor that waits in an order have
+/// the one that holds `p`: that one has run its goroutines for as many rounds as it does before it
+/// looks at what all have.
+pub(crate) fn must_take_turns(p: &Processor) -> bool {
+    has_orders() && (p.tick() + 1).is_multiple_of(FAIRNESS_ROUNDS)
+}
+
+/// A slice on `p` is used up: where processors take turns at machines, that is a turn.
+#[inline]
+pub(crate) fn slice_is_over(p: &Processor) {
+    if is_exhausted() && has_orders() {
+        p.age(FAIRNESS_ROUNDS);
     }
-    FLEET.lock().pop()
+}
+
+/// `machine` puts its processor last among the orders, and takes the first of them.
+#[cold]
+pub(crate) fn take_turns(machine: &'static Machine, p: &'static Processor) {
+    history::processor(Kind::Transit, p);
+    machine.part_with(p);
+    p.set_machine(None);
+    // One round more, or it would have to let others have a turn again at once.
+    p.count_tick();
+    // The one that is taken counted among the searchers (I1), and the other one does instead.
+    let next = ORDERS.exchange(p);
+    idle::acquire(machine, next);
+    // It is the same one if another machine has come first.
+    if next.id != p.id {
+        SCHEDULER.counts.machine_turns.add_shared();
+    }
 }
 
 /// Whether a processor waits for a machine; a hint.
 #[inline]
 pub(crate) fn has_orders() -> bool {
-    // ORDERING: Relaxed; who must not miss one comes from under a lock or a fence (I2).
-    ORDERED.load(Relaxed) > 0
+    ORDERS.has_any()
 }
 
 impl Fleet {
-    fn push(&mut self, p: &'static Processor) {
-        self.orders[(self.first + self.count) % PROCS_MAX] = Some(p);
-        self.count += 1;
-        self.publish();
-    }
-
-    fn pop(&mut self) -> Option<&'static Processor> {
-        self.count = self.count.checked_sub(1)?;
-        self.publish();
-        let first = self.first;
-        self.first = (first + 1) % PROCS_MAX;
-        self.orders[first].take()
-    }
-
     fn count_live(&mut self, live: u32, is_refused: bool) {
         (self.live, self.is_refused) = (live, is_refused);
         // ORDERING: Relaxed for both; see `is_exhausted` and `live`.
@@ -130,9 +136,11 @@ impl Fleet {
         LIVE.store(live, Relaxed);
     }
 
-    fn publish(&self) {
-        // ORDERING: Relaxed; see `has_orders`.
-        ORDERED.store(self.count as u32, Relaxed);
+    /// One machine less; its record is for the next one.
+    fn give_place(&mut self, machine: &'static Machine, is_refused: bool) {
+        machine.next_idle.set(self.ended);
+        self.ended = machine;
+        self.count_live(self.live - 1, is_refused);
     }
 
     /// A record of an ended machine, or of none yet.
@@ -152,27 +160,21 @@ pub(crate) fn want_spare() {
         && !WANTS_SPARE.load(Relaxed)
         && !WANTS_SPARE.swap(true, AcqRel)
     {
-        STARTER.wake();
+        ORDERS.call_starter();
     }
 }
 
 /// The caller has put its machine among the sleeping: an order that nobody could serve is for it.
 #[inline]
 pub(crate) fn machine_sleeps() {
-    // ORDERING: between the locks of `give_sleeping` and of the order (I2).
-    fence(SeqCst);
-    if has_orders() {
-        STARTER.wake();
-    }
+    ORDERS.machine_sleeps();
 }
 
 /// A machine sleeps until its locked goroutine's turn; undone by [`locked_wakes`].
 pub(crate) fn locked_sleeps() {
     // ORDERING: AcqRel pairs with the starter's look.
     LOCKED_ASLEEP.fetch_add(1, AcqRel);
-    if has_orders() {
-        STARTER.wake();
-    }
+    ORDERS.call_if_any();
 }
 
 /// How many machines sleep so; a hint.
@@ -195,16 +197,9 @@ pub(crate) fn adopt() {
 
 /// A machine's thread is about to end; its record is for the next one. The caller's last use of it.
 pub(crate) fn machine_ended(machine: &'static Machine) {
-    let mut fleet = FLEET.lock();
-    machine.next_idle.set(fleet.ended);
-    fleet.ended = machine;
-    let live = fleet.live - 1;
     // The next one may be granted.
-    fleet.count_live(live, false);
-    drop(fleet);
-    if has_orders() {
-        STARTER.wake();
-    }
+    FLEET.lock().give_place(machine, false);
+    ORDERS.call_if_any();
 }
 
 /// Whether no machine can be made at the moment: at the limit, or refused by the system. A hint.
@@ -222,75 +217,73 @@ pub(crate) fn live() -> u32 {
 
 /// Somebody has left work for the starter.
 pub(crate) fn call_starter() {
-    STARTER.wake();
+    ORDERS.call_starter();
 }
 
 /// Starts the starter. Once.
 pub(crate) fn start() -> std::io::Result<()> {
     SCHEDULER.machine_started();
-    std::thread::Builder::new().name("gosched-starter".into()).spawn(serve)?;
-    Ok(())
+    static SERVE: fn() = serve;
+    thread::start(&SERVE, Some(STARTER_STACK_BYTES))
 }
 
 fn serve() {
+    thread::set_name(c"gosched-starter");
     crate::start::block_signals();
     let mut retry = RETRY_MIN;
     frames::prepare();
     loop {
         fatal::write_if_asked();
-        if serve_orders() {
+        let served = ORDERS.serve(&Machines);
+        if served.is_ok() {
             retry = RETRY_MIN;
             make_spare_if_wanted();
             gomaxprocs::update_if_asked();
             background::run_if_asked();
-            STARTER.sleep();
+            ORDERS.starter().sleep();
         } else {
-            STARTER.sleep_for(retry);
+            ORDERS.starter().sleep_for(retry);
             retry = (retry * 2).min(RETRY_MAX);
         }
     }
 }
 
-/// False: an order is left that can't be served now.
-fn serve_orders() -> bool {
-    // ORDERING: Acquire: a machine that was born has taken its order before.
-    while ORDERED.load(Acquire) > BIRTHS.load(Acquire) {
-        if let Some(machine) = SCHEDULER.take_sleeping() {
-            if !serve_with(machine) {
-                return true;
-            }
-        } else if let Err(refusal) = make_machine() {
+/// The machines of this process.
+struct Machines;
+
+impl Crew for Machines {
+    type Processor = &'static Processor;
+    type Machine = &'static Machine;
+    type Refusal = ();
+
+    fn take_sleeping(&self) -> Option<&'static Machine> {
+        SCHEDULER.take_sleeping()
+    }
+
+    fn give_sleeping(&self, machine: &'static Machine) {
+        SCHEDULER.give_sleeping(machine);
+    }
+
+    fn send(&self, machine: &'static Machine, p: &'static Processor) {
+        machine.is_searching.set(true);
+        machine.hand_over(p);
+    }
+
+    fn make(&self) -> Result<(), ()> {
+        make_machine().map_err(|refusal| {
             end_if_exhausted(&refusal);
             // A machine in the poller is none of the sleeping; it takes orders when it is woken.
             idle::wake_one_from_outside();
-            return false;
-        }
-    }
-    true
-}
-
-/// Gives the sleeping `machine` an order, or back to the sleeping.
-fn serve_with(machine: &'static Machine) -> bool {
-    match take_order() {
-        Some(p) => {
-            machine.is_searching.set(true);
-            machine.hand_over(p);
-            true
-        }
-        None => {
-            SCHEDULER.give_sleeping(machine);
-            false
-        }
+        })
     }
 }
 
 fn make_spare_if_wanted() {
-    // ORDERING: AcqRel pairs with `want_spare`; Relaxed: a number that steers; Acquire as in
-    // `serve_orders`.
+    // ORDERING: AcqRel pairs with `want_spare`; Relaxed: a number that steers.
     if !WANTS_SPARE.swap(false, AcqRel) {
         return;
     }
-    let coming = SCHEDULER.sleeping_count() + BIRTHS.load(Acquire);
+    let coming = SCHEDULER.sleeping_count() + ORDERS.births();
     for _ in coming..SPARES.load(Relaxed) {
         // Without a spare things are slower, no more.
         if make_machine().is_err() {
@@ -316,21 +309,13 @@ fn limit() -> u32 {
 /// Makes a machine that looks for an order, and sleeps if it finds none.
 fn make_machine() -> Result<(), Refusal> {
     let machine = take_place()?;
-    // ORDERING: AcqRel pairs with `born`.
-    BIRTHS.fetch_add(1, AcqRel);
-    let spawned = std::thread::Builder::new()
-        .name(format!("gosched-m{}", machine.id))
-        .stack_size(STACK_BYTES)
-        .spawn(move || machine::machine_thread(machine));
-    match spawned {
-        Ok(_) => Ok(()),
+    ORDERS.begin_birth();
+    match machine.start_thread(STACK_BYTES) {
+        Ok(()) => Ok(()),
         Err(error) => {
-            born();
-            machine_ended(machine);
-            let mut fleet = FLEET.lock();
-            let live = fleet.live;
-            fleet.count_live(live, true);
-            drop(fleet);
+            ORDERS.call_off_birth();
+            // Without a call for the starter, which is to pause now.
+            FLEET.lock().give_place(machine, true);
             Err(Refusal::BySystem(error))
         }
     }
@@ -338,8 +323,7 @@ fn make_machine() -> Result<(), Refusal> {
 
 /// The new machine has taken its order, or sleeps.
 pub(crate) fn born() {
-    // ORDERING: AcqRel pairs with `serve_orders`.
-    BIRTHS.fetch_sub(1, AcqRel);
+    ORDERS.born();
 }
 
 /// Counts one more machine, and gives it a record.

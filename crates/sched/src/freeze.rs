@@ -51,8 +51,7 @@ pub(crate) fn freeze_in_signal(machine: &'static Machine, g: GRef) -> bool {
         return false;
     };
     if must_yield {
-        g.end_slice();
-        g.set_used_slice(true);
+        g.use_slice_up();
     }
     machine.lane.set_why(trace::WHY_STOPPED);
     let lock = Locked::to(machine, g);

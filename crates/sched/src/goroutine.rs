@@ -34,8 +34,10 @@ pub type GoroutineId = u64;
 const DEPTH: u8 = 0x7f;
 /// In `preemption_off`: a request came meanwhile.
 const DEFERRED: u8 = 0x80;
-/// It had to be stopped at its slice's end since it last waited.
-const USED_SLICE: u8 = 1;
+/// In `slice_used`: it had to be stopped at its slice's end.
+const USED_UP: u16 = u16::MAX;
+/// In `slice_used`: and has waited since.
+const HAS_WAITED: u16 = USED_UP - 1;
 /// It was stopped between two instructions, and has not gone on since.
 const STOPPED: u8 = 2;
 
@@ -81,8 +83,7 @@ pub(crate) struct Goroutine {
     /// [`SHARES_TLS`], [`IS_STAMPED`], and above them how often it became runnable, round and round.
     /// Written and read by: its owner of the moment.
     marks: Cell<u8>,
-    /// [`USED_SLICE`], [`STOPPED`]. Written by: itself. Read by: the monitor, which forgets the former,
-    /// and the last spare machine.
+    /// [`STOPPED`]. Written by: itself. Read by: the last spare machine.
     preempted: AtomicU8,
     /// How often it has forbidden to be stopped, and whether somebody wanted to meanwhile.
     /// Written by: itself and signal handlers on its thread. Read by: the same.
@@ -93,7 +94,8 @@ pub(crate) struct Goroutine {
     pub(crate) name_bytes: AtomicU8,
     /// When a dump or the monitor first saw it wait, in minutes; 0 while it doesn't wait.
     waiting_since: AtomicU16,
-    /// How much of its slice it had used when it was stopped for an urgent one, in units of 2^16 ns.
+    /// How much of its slice it had used when it was stopped for an urgent one, in units of 2^16 ns;
+    /// [`USED_UP`], [`HAS_WAITED`].
     /// Written by: the monitor, itself. Read by: the monitor.
     slice_used: AtomicU16,
     /// The machine it is locked to, by number plus one; 0 if it is not locked.
@@ -212,22 +214,26 @@ impl Goroutine {
         // ORDERING: Relaxed; for dumps.
         match self.waiting_since.load(Relaxed) {
             0 => {
-                self.waiting_since.store(now.max(1), Relaxed);
+                // From the next full minute on, so that none is counted that was not waited for.
+                self.waiting_since.store(now.wrapping_add(1).max(1), Relaxed);
                 0
             }
-            since => now.wrapping_sub(since),
+            since => (now.wrapping_sub(since) as i16).max(0) as u16,
         }
     }
 
     /// How much of its slice it has used before it was stopped for an urgent one, in nanoseconds.
     pub(crate) fn slice_used(&self) -> u64 {
         // ORDERING: Relaxed; steers only.
-        u64::from(self.slice_used.load(Relaxed)) << 16
+        match self.slice_used.load(Relaxed) {
+            USED_UP | HAS_WAITED => 0,
+            used => u64::from(used) << 16,
+        }
     }
 
     pub(crate) fn set_slice_used(&self, ns: u64) {
         // ORDERING: Relaxed; steers only.
-        self.slice_used.store((ns >> 16).min(u64::from(u16::MAX)) as u16, Relaxed);
+        self.slice_used.store((ns >> 16).min(u64::from(HAS_WAITED - 1)) as u16, Relaxed);
     }
 
     /// Its slice ends, by itself or by the monitor.
@@ -239,15 +245,27 @@ impl Goroutine {
         }
     }
 
-    /// Whether it had to be stopped at its slice's end since it last waited; forgotten by asking.
-    pub(crate) fn take_used_slice(&self) -> bool {
+    /// Its slice ends because it waits.
+    #[inline]
+    pub(crate) fn end_slice_to_wait(&self) {
         // ORDERING: Relaxed; steers only.
-        self.preempted.fetch_and(!USED_SLICE, Relaxed) & USED_SLICE != 0
+        let used = self.slice_used.load(Relaxed);
+        if used != 0 {
+            self.slice_used.store(if used == USED_UP { HAS_WAITED } else { 0 }, Relaxed);
+        }
     }
 
-    pub(crate) fn set_used_slice(&self, used: bool) {
+    /// It had to be stopped at its slice's end.
+    pub(crate) fn use_slice_up(&self) {
         // ORDERING: Relaxed; steers only.
-        self.mark(USED_SLICE, used);
+        self.slice_used.store(USED_UP, Relaxed);
+    }
+
+    /// Whether it had to be stopped at its slice's end before this wait, and after the one before;
+    /// forgotten by asking.
+    pub(crate) fn take_used_slice(&self) -> bool {
+        // ORDERING: Relaxed; steers only.
+        self.slice_used.swap(0, Relaxed) >= HAS_WAITED
     }
 
     /// Whether it was stopped between two instructions: it may hold any lock.
@@ -439,5 +457,33 @@ unsafe impl Linked for GRef {
     fn link(&self) -> &Link {
         // SAFETY: descriptors are never freed.
         unsafe { &(*self.0.as_ptr()).link }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::slab;
+
+    #[test]
+    fn a_used_slice_costs_the_next_wake_and_no_other() {
+        let g = slab::fresh();
+        g.use_slice_up();
+        assert_eq!(g.slice_used(), 0, "the next slice is whole");
+        g.end_slice_to_wait();
+        assert!(g.take_used_slice());
+        assert!(!g.take_used_slice(), "it is forgotten");
+        // Whoever does not ask lets it pass: the wait after that one is another matter.
+        g.use_slice_up();
+        g.end_slice_to_wait();
+        g.end_slice_to_wait();
+        assert!(!g.take_used_slice());
+        // An end that others cause in the middle is not the goroutine's fault.
+        g.set_slice_used(u64::MAX);
+        assert!(g.slice_used() > 1_000_000_000);
+        g.end_slice_to_wait();
+        assert!(!g.take_used_slice());
+        g.use_slice_up();
+        g.end_slice();
+        assert!(!g.take_used_slice());
     }
 }

@@ -70,9 +70,9 @@ pub(crate) enum Kind {
     Awake,
     /// Somebody is about to ring the poller's bell.
     Ringing,
-    /// `detail`: 1 if the bell was rung.
+    /// `detail`: the number of the poll that the bell was rung for, or 0 if it was not.
     Rung,
-    /// The machine in the poller does not listen to the bell any more.
+    /// The machine in the poller does not listen to the bell any more. `detail`: the poll's number.
     PollEnd,
     /// The machine has moved runnable goroutines where others could not see them for a moment, or
     /// was the last one that searched.
@@ -158,6 +158,36 @@ pub(crate) fn processor(kind: Kind, p: &Processor) {
     if cfg!(feature = "history") {
         recorder::put(kind, recorder::actor(), p.id, 0, 0);
     }
+}
+
+/// The machine is about to announce itself in the poller.
+#[inline(always)]
+pub(crate) fn poll_begins() {
+    if cfg!(feature = "history") {
+        recorder::count_poll();
+    }
+}
+
+/// It has withdrawn.
+#[inline(always)]
+pub(crate) fn poll_ends(machine: &Machine) {
+    if cfg!(feature = "history") {
+        self::machine(Kind::PollEnd, machine, recorder::current_poll());
+    }
+}
+
+/// The caller has claimed the bell, or has not, and rung it.
+#[inline(always)]
+pub(crate) fn rung(claimed: Option<u32>) {
+    if cfg!(feature = "history") {
+        anyone(Kind::Rung, claimed.unwrap_or(0));
+    }
+}
+
+/// The poll that the caller has claimed the bell of just now: before it rings.
+#[inline(always)]
+pub(crate) fn claimed_poll() -> u32 {
+    if cfg!(feature = "history") { recorder::current_poll() } else { 0 }
 }
 
 /// Something that the calling thread does, whoever it is.

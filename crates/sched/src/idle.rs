@@ -146,10 +146,11 @@ pub(crate) fn wake_poller() -> bool {
 fn ring() -> bool {
     history::anyone(Kind::Ringing, 0);
     let is_claimed = SCHEDULER.poller_bell.claim();
+    let claimed = is_claimed.then(history::claimed_poll);
     if is_claimed {
         SCHEDULER.poller().ring();
     }
-    history::anyone(Kind::Rung, u32::from(is_claimed));
+    history::rung(claimed);
     is_claimed
 }
 
@@ -295,6 +296,7 @@ fn poll(machine: &'static Machine) {
     let until = next_deadline();
     // ORDERING: Relaxed; `announce` has the fence that orders it, see `poll_no_later_than`.
     SCHEDULER.polls_until.store(until, Relaxed);
+    history::poll_begins();
     SCHEDULER.poller_bell.announce();
     // Timers armed and work injected before the announcement rang no bell.
     let must_look = !SCHEDULER.injected.is_empty()
@@ -313,7 +315,7 @@ fn poll(machine: &'static Machine) {
         ready
     };
     SCHEDULER.poller_bell.withdraw();
-    history::machine(Kind::PollEnd, machine, 0);
+    history::poll_ends(machine);
     // ORDERING: Release pairs with `wait_for_processor`.
     SCHEDULER.polling.store(false, Release);
     take_processor_to_search(machine);

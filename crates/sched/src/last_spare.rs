@@ -71,9 +71,10 @@ pub(crate) fn is_none_left() -> bool {
 pub(crate) fn find_by_rule(
     machine: &'static Machine,
     p: &'static Processor,
+    is_exhausted: bool,
     mut find: impl FnMut() -> Option<GRef>,
 ) -> Option<GRef> {
-    if fleet::is_exhausted() && !interrupt::can_end_calls() && binds(machine) {
+    if is_exhausted && !interrupt::can_end_calls() && binds(machine) {
         // ORDERING: Relaxed; the machine's own processor.
         p.attention.fetch_or(LAST, Relaxed);
         return find_started(find);

@@ -14,6 +14,7 @@ mod alloc;
 mod attention;
 mod background;
 mod blocking;
+mod blocks;
 mod cancel;
 mod chaos;
 mod collect;
@@ -103,7 +104,7 @@ pub use blocking::blocking;
 pub use cancel::{Cancellation, Cancelled, Cancels, block_unless, block_until_unless};
 pub use collect::{MemoryStats, free_os_memory, gc, memory_stats, set_cache_limit};
 pub use config::{Config, ConfigError, Tls};
-pub use contention::{age_caches, is_busy, may_spin, set_cache_ager};
+pub use contention::{age_caches, is_busy, may_spin, may_spin_briefly, set_cache_ager};
 pub use counters::{Counters, ProcessorCounters, counters};
 pub use critical::Critical;
 #[doc(hidden)]
@@ -112,6 +113,7 @@ pub use current::{goroutine_id, is_goroutine};
 pub use dump::{dump, dump_groups};
 pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
+pub use gosched_fiber::arch::prefetch;
 pub use histogram::Durations;
 #[cfg(feature = "history")]
 #[doc(hidden)]

@@ -74,18 +74,45 @@ pub fn unlock_os_thread() {
     let lowest = u32::from(are_all_for_life());
     let depth = machine.lock_depth.get().saturating_sub(1).max(lowest);
     machine.lock_depth.set(depth);
-    if depth == 0
+    unlock_if_free(machine);
+    inside.leave();
+}
+
+/// Unlocks the machine's goroutine if there is no reason left why it was locked.
+pub(crate) fn unlock_if_free(machine: &Machine) {
+    if machine.lock_depth.get() == 0
         && !machine.has_own_mask.get()
+        && !machine.unwinds.get()
         && let Some(g) = machine.locked.take()
     {
         g.set_locked_to(None);
     }
-    inside.leave();
+}
+
+/// `g`, which runs on `machine` and is about to wait, may be unwinding: where it shares
+/// thread-locals it goes on here, and nobody else does before.
+#[cold]
+#[inline(never)]
+pub(crate) fn goroutine_unwinds(machine: &Machine, g: GRef) {
+    if g.shares_tls() && !machine.unwinds.replace(true) {
+        machine.locked.set(Some(g));
+        g.set_locked_to(Some(machine.id));
+    }
+}
+
+/// The machine's goroutine is about to wait or has ended: it may have caught its panic.
+#[inline]
+pub(crate) fn unlock_if_caught(machine: &Machine) {
+    if machine.unwinds.get() && !std::thread::panicking() {
+        machine.unwinds.set(false);
+        unlock_if_free(machine);
+    }
 }
 
 /// The running goroutine has ended: if it was locked, its thread is to end.
 #[inline]
 pub(crate) fn goroutine_ended(machine: &Machine, g: GRef) {
+    unlock_if_caught(machine);
     if machine.locked.get() == Some(g) {
         g.set_locked_to(None);
         machine.is_ending.set(true);

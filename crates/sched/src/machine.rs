@@ -20,9 +20,13 @@ use crate::signal_mask::Mask;
 use crate::trace::{self, Lane};
 use gosched_base::{Parker, os, rt_abort};
 use gosched_fiber::arch::Context;
+use gosched_fiber::fault::SignalStack;
 use gosched_fiber::host::{self, Host};
+use gosched_fiber::thread::{self, Body};
 use gosched_protocol::Ownership;
 use std::cell::{Cell, UnsafeCell};
+use std::ffi::CStr;
+use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::sync::atomic::{
@@ -66,6 +70,8 @@ pub(crate) struct Machine {
     pub(crate) is_searching: Cell<bool>,
     pub(crate) id: u32,
     tid: AtomicU32,
+    /// For its thread. Written by: the starter, while there is no thread. Taken by: the thread.
+    signal_stack: Cell<Option<SignalStack>>,
     /// What the kernel says of its thread. Read by: the monitor.
     pub(crate) eyes: Eyes,
     /// Whether it lost its processor in a futex. Written by: the revoker, itself.
@@ -77,6 +83,8 @@ pub(crate) struct Machine {
     /// The goroutine that is locked to this thread, and how often. This thread only.
     pub(crate) locked: Cell<Option<GRef>>,
     pub(crate) lock_depth: Cell<u32>,
+    /// Whether that goroutine is locked to it because it unwinds. This thread only.
+    pub(crate) unwinds: Cell<bool>,
     /// Its signal mask, and whether a goroutine that has one of its own is locked to it for that.
     /// This thread only.
     pub(crate) mask: Cell<Mask>,
@@ -147,9 +155,11 @@ impl Machine {
             is_searching: Cell::new(false),
             id,
             tid: AtomicU32::new(0),
+            signal_stack: Cell::new(None),
             lane: Lane::new(),
             locked: Cell::new(None),
             lock_depth: Cell::new(0),
+            unwinds: Cell::new(false),
             mask: Cell::new(crate::start::machine_mask()),
             has_own_mask: Cell::new(false),
             hides_urgent: Cell::new(false),
@@ -182,12 +192,35 @@ impl Machine {
         self.eyes.turn_to(tid);
         // ORDERING: Relaxed; for dumps.
         self.tid.store(tid as u32, Relaxed);
+        // From here on others may rely on it: it may take an idle processor, or the poller's place.
+        history::machine(Kind::Awake, self, 0);
     }
 
     /// Makes the calling thread, whose life as this machine is over, a plain one.
     pub(crate) fn unbind(&self) {
         // SAFETY: bound by `bind`; the scheduler's stack is the thread's own, and so is its block.
         unsafe { host::unbind() };
+    }
+
+    /// Makes a thread for it. By the starter.
+    pub(crate) fn start_thread(&'static self, stack_bytes: usize) -> io::Result<()> {
+        self.signal_stack.set(Some(SignalStack::take()?));
+        let started = thread::start(self, Some(stack_bytes));
+        if started.is_err() {
+            self.signal_stack.take();
+        }
+        started
+    }
+
+    /// The system's tools call it `gosched-m` and its number.
+    fn name_thread(&self) {
+        let mut name = *b"gosched-m\0\0\0\0\0\0\0";
+        let mut rest = &mut name[..15];
+        rest = &mut rest[b"gosched-m".len()..];
+        let _ = write!(rest, "{}", self.id);
+        if let Ok(name) = CStr::from_bytes_until_nul(&name) {
+            thread::set_name(name);
+        }
     }
 
     /// Makes the record fit for another thread. The last owner's last act but one.
@@ -198,6 +231,7 @@ impl Machine {
         }
         self.locked.set(None);
         self.lock_depth.set(0);
+        self.unwinds.set(false);
         self.has_own_mask.set(false);
         self.hides_urgent.set(false);
         self.is_ending.set(false);
@@ -231,11 +265,12 @@ impl Machine {
     #[inline(always)]
     fn out(&self) {
         history::machine(Kind::Left, self, 0);
-        // ORDERING: Relaxed for both, and the fence for the compiler: they are read by this
-        // thread's signal handlers, and by the monitor after it has seen the thread asleep.
+        // ORDERING: Relaxed, and the fence for the compiler: both are read by this thread's signal
+        // handlers, and by the monitor after it has seen the thread asleep. Release pairs with
+        // `progress`: who takes the processor then sees what was done with it.
         self.leaves.store(self.leaves.load(Relaxed).wrapping_add(1), Relaxed);
         compiler_fence(Release);
-        self.in_runtime.store(0, Relaxed);
+        self.in_runtime.store(0, Release);
     }
 
     /// Says that the next SIGURG on this thread is ours, and what for.
@@ -274,9 +309,9 @@ impl Machine {
 
     /// Undoes `enter_in_signal`: a leave that does not count.
     pub(crate) fn leave_in_signal(&self) {
-        // ORDERING: a fence for the compiler, and Relaxed; as in `out`.
+        // ORDERING: a fence for the compiler, and Release; as in `out`.
         compiler_fence(Release);
-        self.in_runtime.store(0, Relaxed);
+        self.in_runtime.store(0, Release);
     }
 
     /// Ends `enter_in_signal` after the machine has had other processors: a leave like any other,
@@ -293,7 +328,8 @@ impl Machine {
 
     /// How often it has left the runtime, and whether it is outside now. For the monitor.
     pub(crate) fn progress(&self) -> Option<u32> {
-        // ORDERING: Acquire for both: R3 of `Ownership` reads them in this order.
+        // ORDERING: Acquire for both: R3 of `Ownership` reads them in this order, and the second
+        // pairs with `out`.
         let leaves = self.leaves.load(Acquire);
         (self.in_runtime.load(Acquire) == 0).then_some(leaves)
     }
@@ -388,6 +424,15 @@ impl Inside {
         Some(inside)
     }
 
+    /// As [`enter`](Inside::enter), from code that only goroutines run.
+    #[inline(always)]
+    pub(crate) fn enter_on_goroutine() -> Inside {
+        match Inside::enter() {
+            Some(inside) => inside,
+            None => rt_abort!("a goroutine's code ran on a plain thread"),
+        }
+    }
+
     /// For code that is inside already: the scheduler's stack, or the resumed side of a switch.
     ///
     /// # Safety
@@ -452,22 +497,26 @@ impl Inside {
     }
 }
 
-/// A machine's thread, from its first instruction. Made by the starter.
-pub(crate) fn machine_thread(machine: &'static Machine) {
-    SCHEDULER.machine_started();
-    crate::start::restore_signals();
-    let alternate_stack = gosched_fiber::fault::alternate_stack_install();
-    machine.bind();
-    crate::idle::take_processor_to_search(machine);
-    fleet::born();
-    run_bound_machine();
-    history::machine(Kind::Sleep, machine, 0);
-    machine.lane.flush(u64::MAX);
-    machine.unbind();
-    machine.retire();
-    fleet::machine_ended(machine);
-    drop(alternate_stack);
-    SCHEDULER.machine_ended();
+/// A machine's thread. Made by the starter.
+impl Body for Machine {
+    fn run(&'static self) {
+        SCHEDULER.machine_started();
+        self.name_thread();
+        // Before a signal can come. A filter may refuse it: then overflows have no report.
+        let alternate_stack = self.signal_stack.take().map(SignalStack::install);
+        crate::start::restore_signals();
+        self.bind();
+        crate::idle::take_processor_to_search(self);
+        fleet::born();
+        run_bound_machine();
+        history::machine(Kind::Sleep, self, 0);
+        self.lane.flush(u64::MAX);
+        self.unbind();
+        self.retire();
+        fleet::machine_ended(self);
+        drop(alternate_stack);
+        SCHEDULER.machine_ended();
+    }
 }
 
 /// The life of a thread that is bound to a machine, from here on. Returns if the thread must end.

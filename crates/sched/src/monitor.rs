@@ -11,6 +11,7 @@
 //! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. When all processors
 //! have been idle for a while the monitor sleeps until one is not.
 
+mod lead;
 mod network;
 mod placing;
 mod retake;
@@ -26,12 +27,18 @@ use crate::start::block_signals;
 use crate::{background, gomaxprocs, idle, interrupt, netpoll, start, world};
 use gosched_base::{Lock, Parker, os};
 use gosched_protocol::Bell;
+use lead::Lead;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const PAUSE_MIN_NS: u64 = 20_000;
 const PAUSE_MAX_NS: u64 = 10_000_000;
 /// The longest pause while goroutines wait for a processor that may be blocked.
 const PAUSE_WANTED_NS: u64 = 1_000_000;
+/// The pause while nobody else seems to look at files.
+const PAUSE_POLLING_NS: u64 = 150_000;
+/// The pause while processors see to their due timers themselves and there is no CPU for this thread
+/// but theirs.
+const PAUSE_SEEN_TO_NS: u64 = 100_000;
 /// The pause before a look that somebody waits for.
 const PAUSE_PENDING_NS: u64 = 50_000;
 /// Rounds without result before the pause grows.
@@ -157,18 +164,25 @@ fn watch() {
     be_precise();
     let mut without = 0;
     let mut pace = Pace::new();
+    let mut lead = Lead::new();
     loop {
-        let asked = pace.pause_until().min(reporter.next());
+        let (pause, timer) = pace.pause_until();
+        let asked = pause.min(timer).min(reporter.next());
         // ORDERING: Relaxed; see `look_no_later_than`.
         NEXT_LOOK.store(asked, Relaxed);
-        let was_called = PARKER.sleep_until(asked);
+        let was_called = if asked == timer {
+            lead.sleep_until(timer, &PARKER)
+        } else {
+            PARKER.sleep_until(asked)
+        };
         let now = os::monotonic_ns();
         if now > asked + SLEPT_TOO_LONG_NS {
             // What seems asleep may have been stopped like this thread.
             retake::forget_samples();
         }
         pace.was_called = was_called;
-        pace.adapt(round(now, &mut without, was_called));
+        let found = round(now, &mut without, was_called, &mut pace.timers_are_seen_to);
+        pace.adapt(found);
         gomaxprocs::look(now);
         background::look(now);
         reporter.print_if_due(now);
@@ -195,13 +209,14 @@ enum Found {
 
 /// Everything the monitor sees to. Nothing while the world is stopped: processors are in nobody's
 /// hands then.
-fn round(now: u64, without: &mut u32, was_called: bool) -> Found {
+fn round(now: u64, without: &mut u32, was_called: bool, timers_are_seen_to: &mut bool) -> Found {
     let _one_revoker = REVOKER.lock();
     if world::is_stopping() {
         return Found::Pending;
     }
-    let placed =
-        placing::run_due_timers(now) + placing::run_injected(now) + network::run_ready(now);
+    let due = placing::run_due_timers(now);
+    *timers_are_seen_to = due.are_seen_to && !lead::has_spare_cpu();
+    let placed = due.placed + placing::run_injected(now) + network::run_ready(now);
     let taken = retake::retake(now);
     if taken + retake::stop_those_without_processor(without) > 0 {
         return Found::HandOff;
@@ -250,6 +265,8 @@ struct Pace {
     /// The last pause was ended by somebody. The next one ends with the next timer then, poller or
     /// not: otherwise whoever comes out of the poller next would have to call again.
     was_called: bool,
+    /// Nobody waits for this thread's look at the timers that are due.
+    timers_are_seen_to: bool,
 }
 
 impl Pace {
@@ -260,20 +277,26 @@ impl Pace {
             idle_since: None,
             is_short_once: false,
             was_called: false,
+            timers_are_seen_to: false,
         }
     }
 }
 
 impl Pace {
-    /// The end of the pause: a due timer ends it early.
-    fn pause_until(&self) -> u64 {
-        let pause = if self.is_short_once { self.pause.min(PAUSE_PENDING_NS) } else { self.pause };
+    /// The end of the pause, and the time of a timer that ends it, if that is earlier.
+    fn pause_until(&self) -> (u64, u64) {
+        let pause = match () {
+            () if self.is_short_once => self.pause.min(PAUSE_PENDING_NS),
+            () if network::is_alone() => self.pause.min(PAUSE_POLLING_NS),
+            () => self.pause,
+        };
         let until = os::monotonic_ns() + pause;
         if SCHEDULER.is_polled() && !self.was_called {
-            return until;
+            return (until, u64::MAX);
         }
         // One that is due already was seen to.
-        until.min(idle::next_deadline().max(os::monotonic_ns() + PAUSE_MIN_NS))
+        let least = if self.timers_are_seen_to { PAUSE_SEEN_TO_NS } else { PAUSE_MIN_NS };
+        (until, idle::next_deadline().max(os::monotonic_ns() + least))
     }
 
     fn adapt(&mut self, found: Found) {

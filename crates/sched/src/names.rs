@@ -12,13 +12,13 @@ use crate::goroutine::{GRef, GoroutineId};
 use crate::labels::Labels;
 use crate::slab;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
+    AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 
 /// Longer names are cut in dumps.
-const BYTES_MAX: usize = 112;
+const BYTES_MAX: usize = 104;
 const WORDS: usize = BYTES_MAX / 8;
 
 /// Where a goroutine's name lies.
@@ -27,6 +27,8 @@ pub(crate) struct Place {
     words: [AtomicU64; WORDS],
     /// What the trace says of the goroutine. Written by: its owner of the moment.
     pub(crate) traced: AtomicU64,
+    /// The root of its stacks in the trace, while that knows it. As `traced`.
+    pub(crate) root: AtomicU32,
     /// Its labels; see `labels`.
     pub(crate) labels: AtomicPtr<Labels>,
 }

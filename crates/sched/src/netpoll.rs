@@ -5,7 +5,8 @@
 //!
 //! Polled by:
 //! * the machine that sleeps in the poller, see `idle`;
-//! * a machine that finds its own and the global queue empty, in passing, before it steals;
+//! * a machine that finds its own and the global queue empty, in passing, before it steals, unless
+//!   it sees something to steal, which has waited longer than what it would find here;
 //! * the monitor, while all processors are busy with goroutines that don't come by.
 //!
 //! Where the woken go is Go 1.27's rule: one for each idle processor to the global queue, the rest
@@ -19,7 +20,7 @@ use crate::processor::Processor;
 use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
 use crate::wait::{self, Waiter};
-use crate::{idle, park, slab, start, transition};
+use crate::{idle, park, slab, start, steal, transition};
 use gosched_base::os::Errno;
 use gosched_poll::{Descriptor, Wait};
 use gosched_protocol::Status;
@@ -97,6 +98,10 @@ impl PollFd {
             Direction::Read => &self.descriptor.read,
             Direction::Write => &self.descriptor.write,
         };
+        // Without the way through the scheduler. A note that comes from here on is found by `commit`.
+        if readiness.take() {
+            return true;
+        }
         let commit = |waiter: Waiter| readiness.wait(waiter.into_word());
         let expire = || readiness.time_out();
         match (deadline, cancellation) {
@@ -112,6 +117,15 @@ impl PollFd {
         let is_ready = readiness.take();
         let has_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         is_ready || has_time() && cancellation.is_none_or(|it| !it.is_cancelled())
+    }
+
+    /// Whether a read that got less than it has asked for has left nothing behind, so that the next
+    /// one may wait without a look. The caller has taken a note before it read, and the file is a
+    /// stream whose reads end early only where it is empty.
+    #[inline]
+    #[must_use]
+    pub fn short_read_empties(&self) -> bool {
+        self.descriptor.short_read_empties()
     }
 
     /// Makes whoever waits, or waits next, look again.
@@ -171,7 +185,14 @@ pub(crate) fn take_ready(p: &'static Processor) -> Option<GRef> {
 /// As [`take_ready`], for a machine that is out of goroutines; it looks although somebody sleeps in
 /// the poller if it has just run one. What that one has sent may be for another one here, and a look
 /// is a fraction of what it takes until the sleeper has a CPU.
+///
+/// Not where it sees something to steal: that has been runnable for longer, perhaps behind a goroutine
+/// that computes, or a machine that waits for a CPU, and would be passed again and again by a network
+/// that always has something.
 pub(crate) fn take_ready_before_stealing(machine: &Machine, p: &'static Processor) -> Option<GRef> {
+    if !has_files() || steal::is_worth_it(machine, p) {
+        return None;
+    }
     if machine.is_searching.get() { take_ready(p) } else { look(p) }
 }
 

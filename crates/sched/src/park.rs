@@ -1,7 +1,8 @@
 //! Parking a goroutine and making it ready again.
 
+use crate::attention::IDLE;
 use crate::goroutine::GRef;
-use crate::machine::Inside;
+use crate::machine::{Inside, Machine};
 use crate::plant::{Place, Wake};
 use crate::processor::Processor;
 use crate::reason::WaitReason;
@@ -9,6 +10,7 @@ use crate::scheduler::SCHEDULER;
 use crate::{chaos, forked, idle, jumps, plant, switch, transition};
 use gosched_base::rt_abort;
 use gosched_runq::Overflow;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Suspends the running goroutine, then runs `commit` with it on the resumed side: true publishes
 /// it to its waker, false resumes it.
@@ -63,27 +65,40 @@ pub(crate) fn ready(g: GRef) {
 #[inline]
 pub(crate) fn ready_inside(inside: &Inside, g: GRef) {
     plant::here(Place::Ready);
-    transition::ready(g);
     match inside.machine().processor() {
-        Some(p) if chaos::sends_to_tail(p) => {
-            push_back(p, g);
-            idle::wake_one_for(Wake::Ready);
-        }
-        Some(p) => {
+        // ORDERING: Relaxed; a trace begins while nobody runs here.
+        Some(p) if p.attention.load(Relaxed) & IDLE == 0 => {
+            transition::ready_untraced(g);
             push_next(p, g);
             idle::wake_one_after_swap(Wake::Ready);
         }
-        None => {
-            SCHEDULER.global.push_back(g);
-            idle::wake_one_for(Wake::Ready);
-        }
+        p => ready_attentively(inside.machine(), p, g),
+    }
+}
+
+/// As [`ready_inside`], if a trace is on or dice decide, or on a machine without a processor.
+#[cold]
+#[inline(never)]
+fn ready_attentively(machine: &'static Machine, p: Option<&'static Processor>, g: GRef) {
+    let Some(p) = p else {
+        transition::ready(g);
+        SCHEDULER.global.push_back(g);
+        return idle::wake_one_for(Wake::Ready);
+    };
+    transition::ready_on(machine, g);
+    if chaos::sends_to_tail(p) {
+        push_back(p, g);
+        idle::wake_one_for(Wake::Ready);
+    } else {
+        push_next(p, g);
+        idle::wake_one_after_swap(Wake::Ready);
     }
 }
 
 /// As [`ready_inside`], but `g` goes to the ring's tail: it gets its turn, not the next one.
 #[inline]
 pub(crate) fn ready_in_turn(inside: &Inside, g: GRef) {
-    transition::ready(g);
+    transition::ready_on(inside.machine(), g);
     push_back(inside.processor(), g);
     idle::wake_one_for(Wake::InTurn);
 }

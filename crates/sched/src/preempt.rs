@@ -42,7 +42,7 @@ use crate::counters::Count;
 use crate::goroutine::GRef;
 use crate::machine::{Asked, Inside, Machine};
 use crate::scheduler::SCHEDULER;
-use crate::{blocking, freeze, idle, interpose, signal_mask, trace, yields};
+use crate::{blocking, fleet, freeze, idle, interpose, signal_mask, trace, yields};
 use gosched_base::Lock;
 use gosched_base::os::{self, Errno};
 use gosched_fiber::arch::preempt::{self, Interrupted};
@@ -391,9 +391,9 @@ extern "C" fn park_preempted() {
 /// The goroutine has used its slice up; it loses the privilege of the next wake.
 fn end_slice(inside: &Inside) {
     if let Some(g) = inside.machine().current() {
-        g.end_slice();
-        g.set_used_slice(true);
+        g.use_slice_up();
     }
+    fleet::slice_is_over(inside.processor());
 }
 
 /// A SIGURG that no request of ours explains goes to whoever had it before.

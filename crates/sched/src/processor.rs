@@ -4,6 +4,7 @@
 //! machine that holds the processor only, the timers under their lock.
 
 use crate::attention::{self, PREEMPT};
+use crate::blocks::Blocks;
 use crate::chaos;
 use crate::counters::PerProcessor;
 use crate::goroutine::{GRef, GoroutineId};
@@ -25,8 +26,10 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Dead descriptors kept by a processor; above, half go to the global list (Go: 64 and 32).
-const FREE_MAX: usize = 64;
+/// Dead descriptors kept by a processor: a wave of a thousand tasks. (Go: 64.)
+const FREE_MAX: usize = 1024;
+/// How many go to the global list above that, or come from there where there is none. (Go: 32.)
+const FREE_BATCH: usize = 32;
 /// Idle fibers kept by a processor; above, half go to the pool.
 const FIBERS_MAX: usize = 64;
 
@@ -81,6 +84,8 @@ pub(crate) struct Core {
     fiber_count: usize,
     /// Goroutine numbers not given out yet.
     ids: Range<GoroutineId>,
+    /// Memory for tasks.
+    pub(crate) blocks: Blocks,
     /// Who was passed at the ring's head.
     pub(crate) jumps: Jumps,
     /// Where the ring's head was when the global queue last went first.
@@ -113,6 +118,7 @@ impl Processor {
                 fibers: [None; FIBERS_MAX],
                 fiber_count: 0,
                 ids: 0..0,
+                blocks: Blocks::EMPTY,
                 jumps: Jumps::default(),
                 passed_by_global: None,
             }),
@@ -242,7 +248,7 @@ impl Core {
 
     #[cold]
     fn refill_descriptors(&mut self) -> GRef {
-        self.free.append(crate::scheduler::SCHEDULER.take_free(FREE_MAX / 2));
+        self.free.append(crate::scheduler::SCHEDULER.take_free(FREE_BATCH));
         self.free.pop_front().unwrap_or_else(crate::slab::fresh)
     }
 
@@ -251,7 +257,7 @@ impl Core {
     pub(crate) fn give_descriptor(&mut self, g: GRef) {
         self.free.push_front(g);
         if self.free.len() >= FREE_MAX {
-            crate::scheduler::SCHEDULER.give_free(self.free.take(FREE_MAX / 2));
+            crate::scheduler::SCHEDULER.give_free(self.free.take(FREE_BATCH));
         }
     }
 
@@ -330,6 +336,7 @@ impl Core {
                 unsafe { pool::give(fiber) };
             }
         }
+        self.blocks.flush();
         let all = self.free.len();
         crate::scheduler::SCHEDULER.give_free(self.free.take(all));
     }

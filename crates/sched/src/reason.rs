@@ -80,7 +80,7 @@ impl WaitReason {
     }
 
     /// Each of them.
-    pub(crate) fn all() -> &'static [WaitReason] {
+    pub(crate) const fn all() -> &'static [WaitReason] {
         &ALL
     }
 

@@ -1,8 +1,18 @@
 //! What the protocols that loom models stand on; in a model, loom's own.
 
-pub(crate) use gosched_base::{Lock, os, rt_abort};
+pub(crate) use gosched_base::{Lock, Parker, barrier, os, rt_abort};
 pub(crate) use std::cell::Cell;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, compiler_fence, fence,
+};
+pub(crate) use std::thread::yield_now;
+
+/// Lets whoever holds what the caller waits for have the CPU. Inside the runtime, where
+/// [`yield_now`] would yield the goroutine.
+pub(crate) fn give_way() {
+    // SAFETY: passes no memory.
+    let _ = unsafe { os::syscall(libc::SYS_sched_yield, [0; 6]) };
+}
 
 /// Lists of goroutines in futex waits.
 pub(crate) const LISTS: usize = 64;

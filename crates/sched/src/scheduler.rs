@@ -397,8 +397,11 @@ impl Scheduler {
     /// All dead descriptors that are in no processor's hands, but for `keep`.
     pub(crate) fn take_free_beyond(&self, keep: usize) -> Batch<GRef> {
         let mut free = self.free.lock();
-        let surplus = free.len().saturating_sub(keep);
-        free.take(surplus)
+        let kept = free.take(keep);
+        // All at once: a walk over many would keep everybody from the lock meanwhile.
+        let surplus = std::mem::take(&mut *free);
+        free.append(kept);
+        surplus.into()
     }
 
     /// Dead descriptors from a processor. Those that plain threads took come back to them.

@@ -94,11 +94,7 @@ fn unlock() {
     let Some(inside) = Inside::enter() else { return };
     let machine = inside.machine();
     machine.has_own_mask.set(false);
-    if machine.lock_depth.get() == 0
-        && let Some(g) = machine.locked.take()
-    {
-        g.set_locked_to(None);
-    }
+    crate::locked::unlock_if_free(machine);
     inside.leave();
 }
 

@@ -91,6 +91,19 @@ pub(crate) fn map(bytes: usize) -> *mut u8 {
     p.cast()
 }
 
+/// Makes a mapping larger; it may move. What is added is zeroed.
+///
+/// # Safety
+/// * The bytes were mapped by [`map`], and nobody uses them at their old place afterwards.
+pub(crate) unsafe fn remap(start: *mut u8, bytes: usize, new_bytes: usize) -> *mut u8 {
+    // SAFETY: by the caller.
+    let p = unsafe { libc::mremap(start.cast(), bytes, new_bytes, libc::MREMAP_MAYMOVE) };
+    if p == libc::MAP_FAILED {
+        rt_abort!("no memory: mremap to {new_bytes} bytes failed");
+    }
+    p.cast()
+}
+
 /// As [`map`], at a multiple of `bytes`, a power of two: maps twice as much and cuts it.
 fn map_aligned(bytes: usize) -> *mut u8 {
     let whole = map(2 * bytes);

@@ -1,17 +1,21 @@
 //! Making a goroutine.
 
+use crate::attention::IDLE;
 use crate::current::current;
 use crate::goroutine::GRef;
-use crate::machine::Inside;
+use crate::machine::{Inside, Machine};
 use crate::plant::{Place, Wake};
+use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::task::{JoinHandle, NewTask};
+use crate::task::{self, JoinHandle, TaskHeader};
 use crate::{chaos, forked, idle, labels, names, near, park, plant, start, transition};
 use gosched_fiber::stack::Class;
 
 use std::fmt;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What a builder can say about a goroutine.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +52,7 @@ impl std::error::Error for SpawnError {}
 
 /// Runs `f` in a new goroutine.
 ///
-/// The closure waits in one allocation, made here; stack and thread-local block come when the
+/// The closure waits in a place of its own, made here; stack and thread-local block come when the
 /// goroutine first runs.
 ///
 /// # Safety
@@ -70,28 +74,34 @@ pub unsafe fn spawn<F: FnOnce() -> T, T>(
         Some(bytes) => Class::for_bytes(bytes).ok_or(SpawnError::StackTooLarge(bytes))?,
     };
     let name = options.name.map(Arc::from);
-    // SAFETY: by the caller.
-    let task = unsafe { NewTask::<T>::new(f, name) };
-    let describe = |g: GRef, id: u64, parent: u64| {
+    let describe = |g: GRef, id: u64, parent: u64, task: NonNull<TaskHeader>| {
         // SAFETY: the task is nobody else's before its goroutine is published.
-        names::set_identity(g, id, unsafe { task.header.as_ref() }.name.as_deref());
+        names::set_identity(g, id, unsafe { task.as_ref() }.name.as_deref());
         g.set_origin(site, parent);
         g.class.set(class);
         g.reset_preemption();
         g.set_shares_tls(options.shares_tls || config.shares_tls);
-        g.task.set(Some(task.header));
+        g.task.set(Some(task));
         g.permit.clear();
         labels::inherit(g);
     };
     let home = options.node.and_then(near::home);
-    let (g, id) = match Inside::enter() {
-        Some(inside) if home.is_some_and(|node| inside.processor().place.node != node) => {
+    let Some(inside) = Inside::enter() else {
+        // SAFETY: by the caller.
+        let task = unsafe { task::make_outside(f, name) };
+        let (g, id) = spawn_from_outside(home, |g, id, parent| describe(g, id, parent, task));
+        return Ok(JoinHandle::new(task, g, id));
+    };
+    // SAFETY: by the caller.
+    let (inside, task) = unsafe { task::make(inside, f, name) };
+    let describe = |g, id, parent| describe(g, id, parent, task);
+    let (g, id) = match home {
+        Some(node) if inside.processor().place.node != node => {
             spawn_to_node(inside, home, describe)
         }
-        Some(inside) => spawn_inside(inside, describe),
-        None => spawn_from_outside(home, describe),
+        _ => spawn_inside(inside, describe),
     };
-    Ok(JoinHandle::new(task.header, g, id))
+    Ok(JoinHandle::new(task, g, id))
 }
 
 /// Go's `newproc`: the new goroutine runs next on this processor.
@@ -105,7 +115,23 @@ fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef,
     let (g, id) = (core.take_descriptor(), core.next_id());
     describe(g, id, parent);
     p.counters.created.add();
-    transition::created(g);
+    // ORDERING: Relaxed; a trace begins while nobody runs here.
+    if p.attention.load(Relaxed) & IDLE == 0 {
+        transition::created_untraced(g);
+        park::push_next(p, g);
+        idle::wake_one_after_swap(Wake::Spawn);
+    } else {
+        push_attentively(inside.machine(), p, g);
+    }
+    inside.leave();
+    (g, id)
+}
+
+/// The end of [`spawn_inside`], if a trace is on or dice decide.
+#[cold]
+#[inline(never)]
+fn push_attentively(machine: &Machine, p: &'static Processor, g: GRef) {
+    transition::created_on(machine, p, g);
     if chaos::sends_to_tail(p) {
         park::push_back(p, g);
         idle::wake_one_for(Wake::Spawn);
@@ -113,8 +139,6 @@ fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef,
         park::push_next(p, g);
         idle::wake_one_after_swap(Wake::Spawn);
     }
-    inside.leave();
-    (g, id)
 }
 
 /// As [`spawn_inside`], for a processor of another node.

@@ -27,6 +27,8 @@ const ROUNDS: u32 = 4;
 const NEXT_GRACE_NS: u64 = 3_000;
 /// The same with the time added in which the victim wakes somebody, mostly the thief.
 const NEXT_GRACE_MAX_NS: u64 = 50_000;
+/// At how many processors a machine looks before it polls; each may be a cache line from far away.
+const LOOKS_AT: u32 = 4;
 /// How long a thief waits for near work before it takes far work.
 const PATIENCE_NS: u64 = 50_000;
 
@@ -58,6 +60,18 @@ pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<
         plant::here(Place::Steal);
     }
     found
+}
+
+/// Whether another processor's ring has something, as far as a look at a few of them shows, and the
+/// caller may take it. A hint: it may find that somebody was faster.
+pub(crate) fn is_worth_it(machine: &Machine, p: &Processor) -> bool {
+    let procs = SCHEDULER.procs();
+    if procs == 1 || is_off() || !(machine.is_searching.get() || SCHEDULER.searchers.count() == 0) {
+        return false;
+    }
+    let first = p.id + 1 + p.tick() % (procs - 1);
+    let mut others = (0..procs.min(LOOKS_AT)).map(|i| SCHEDULER.processor((first + i) % procs));
+    others.any(|other| other.id != p.id && !other.ring.is_empty())
 }
 
 fn start_searching(machine: &Machine) -> bool {

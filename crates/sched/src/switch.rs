@@ -14,7 +14,7 @@ use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::plant::Wake;
 use crate::processor::Processor;
-use crate::{chaos, idle, park, trace, transition, warm};
+use crate::{chaos, idle, locked, park, trace, transition, warm};
 use gosched_fiber::arch::{self, Context};
 use gosched_fiber::{Fiber, host};
 use gosched_runq::Popped;
@@ -45,6 +45,9 @@ pub(crate) unsafe fn leave(
 ) -> Inside {
     let left = Left { g, act, data };
     let (machine, p) = (inside.machine(), inside.processor());
+    if std::thread::panicking() {
+        locked::goroutine_unwinds(machine, g);
+    }
     // ORDERING: Relaxed; a request that comes now is seen in the next round.
     let passed = if p.attention.load(Relaxed) == 0 {
         match pick(machine, p) {
@@ -73,19 +76,23 @@ unsafe fn leave_attentively(
     g: GRef,
     left: &Left,
 ) -> usize {
-    let then = if trace::is_on() { trace::left(machine, g) } else { 0 };
     // ORDERING: Relaxed, as in `leave`.
     let may_be_direct = p.attention.load(Relaxed) & !IDLE == 0 && !chaos::goes_out_of_turn(p);
     match may_be_direct.then(|| pick(machine, p)).flatten() {
         Some(next) => {
             if trace::is_on() {
-                trace::runs_then(machine, next, then);
+                trace::switches(machine, g, next);
             }
             // SAFETY: picked for this machine; the rest by the caller.
             unsafe { switch_to_goroutine(machine, g, next, left) }
         }
-        // SAFETY: by the caller.
-        None => unsafe { switch_to_scheduler(machine, g, left) },
+        None => {
+            if trace::is_on() {
+                trace::left(machine, g);
+            }
+            // SAFETY: by the caller.
+            unsafe { switch_to_scheduler(machine, g, left) }
+        }
     }
 }
 
@@ -99,6 +106,9 @@ pub(crate) unsafe fn leave_without_processor(
     act: unsafe fn(&Inside, GRef, *mut ()),
 ) -> Inside {
     let left = Left { g, act, data: std::ptr::null_mut() };
+    if std::thread::panicking() {
+        locked::goroutine_unwinds(inside.machine(), g);
+    }
     // SAFETY: `left` lives on the stack that is suspended.
     let passed = unsafe { switch_to_scheduler(inside.machine(), g, &left) };
     // SAFETY: what the resuming switch has passed.
@@ -200,6 +210,7 @@ unsafe fn switch_to_goroutine(
 /// * `from` runs on `machine` and made its transition.
 #[inline(always)]
 unsafe fn switch_to_scheduler(machine: &'static Machine, from: GRef, left: &Left) -> usize {
+    locked::unlock_if_caught(machine);
     machine.set_current(None);
     let (from, to) = (from.context.get(), machine.context.get());
     // SAFETY: `from` is the running goroutine's own context.

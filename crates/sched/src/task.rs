@@ -1,14 +1,17 @@
 //! What a goroutine runs, and how its result is handed over.
 //!
-//! Closure and result share one allocation, made by the spawner before it enters the runtime: the
+//! Closure and result share one place, which the spawner has from `blocks` or the allocator: the
 //! closure has moved to the goroutine's stack before the result exists. `JoinWord` says whose the
 //! allocation is.
 
+use crate::blocks::{self, Size, Surplus};
 use crate::cancel::{self, Cancels};
 use crate::goroutine::{GRef, GoroutineId};
+use crate::machine::Inside;
 use crate::reason::WaitReason;
 use crate::wait::{self, Waiter};
 use gosched_protocol::{Completed, JoinWord, Registered};
+use std::alloc::{Layout, dealloc};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
@@ -39,8 +42,19 @@ pub(crate) struct Vtable {
     pub(crate) free: unsafe fn(NonNull<TaskHeader>),
     /// Moves the outcome out and frees the task.
     pub(crate) take: unsafe fn(NonNull<TaskHeader>, *mut ()),
+    /// If its memory is a block, its size; see `blocks`.
+    pub(crate) block: Option<Size>,
     /// What the function is called. For traces.
     pub(crate) name: fn() -> &'static str,
+}
+
+/// What became of a task that was to be freed inside the runtime.
+pub(crate) enum FreedInside {
+    Yes,
+    /// It was, and something else is to be freed outside.
+    Surplus(Surplus),
+    /// It takes user code.
+    No,
 }
 
 /// How a task's function ended.
@@ -61,26 +75,31 @@ union Body<F, T> {
     outcome: ManuallyDrop<Outcome<T>>,
 }
 
-/// A task that nobody else knows yet, with its handle's type.
-pub(crate) struct NewTask<T> {
-    pub(crate) header: NonNull<TaskHeader>,
-    result: PhantomData<fn() -> T>,
-}
+impl<F: FnOnce() -> T, T> Task<F, T> {
+    const LAYOUT: Layout = Layout::new::<Self>();
+    const BLOCK: Option<Size> = Size::of(Self::LAYOUT);
 
-impl<T> NewTask<T> {
-    /// Allocates. Not inside the runtime.
+    /// A place for a task. From a goroutine or a plain thread, in user context.
+    #[inline]
+    fn allocate() -> NonNull<u8> {
+        blocks::allocate(Self::BLOCK.map_or(Self::LAYOUT, Size::layout))
+    }
+
+    /// A task that nobody else knows yet.
     ///
     /// # Safety
+    /// * `place` is for a task of this type, and nobody uses it.
     /// * What `f` and its result borrow outlives the goroutine; `F` and `T` may cross threads.
     #[inline]
-    pub(crate) unsafe fn new<F: FnOnce() -> T>(f: F, name: Option<Arc<str>>) -> NewTask<T> {
-        let task = Box::new(Task::<F, T> {
+    unsafe fn write(place: NonNull<u8>, f: F, name: Option<Arc<str>>) -> NonNull<TaskHeader> {
+        let task = Task::<F, T> {
             header: TaskHeader {
                 vtable: &Vtable {
                     run: run::<F, T>,
                     drop_result: drop_result::<F, T>,
                     free: free::<F, T>,
                     take: take::<F, T>,
+                    block: Self::BLOCK,
                     name: std::any::type_name::<F>,
                 },
                 join: JoinWord::new(),
@@ -88,9 +107,54 @@ impl<T> NewTask<T> {
                 result_dropped: Cell::new(false),
             },
             body: UnsafeCell::new(Body { function: ManuallyDrop::new(f) }),
-        });
-        NewTask { header: NonNull::from(Box::leak(task)).cast(), result: PhantomData }
+        };
+        // SAFETY: by the caller.
+        unsafe { place.cast().write(task) };
+        place.cast()
     }
+
+    /// # Safety
+    /// * `task` is one of this type, its fields were moved out or dropped, and nobody uses it.
+    #[inline]
+    unsafe fn release(task: NonNull<TaskHeader>) {
+        if let Some(size) = Self::BLOCK {
+            // SAFETY: by the caller; such blocks are allocated for these tasks.
+            unsafe { blocks::free(task.cast(), size) };
+        } else {
+            // SAFETY: by the caller; this layout is what others are allocated with.
+            unsafe { dealloc(task.as_ptr().cast(), Self::LAYOUT) };
+        }
+    }
+}
+
+/// Makes a task on a plain thread.
+///
+/// # Safety
+/// * What `f` and its result borrow outlives the goroutine; `F` and `T` may cross threads.
+pub(crate) unsafe fn make_outside<F: FnOnce() -> T, T>(
+    f: F,
+    name: Option<Arc<str>>,
+) -> NonNull<TaskHeader> {
+    // SAFETY: a new place; the rest by the caller.
+    unsafe { Task::write(Task::<F, T>::allocate(), f, name) }
+}
+
+/// Makes a task on a goroutine, which may leave the runtime and enter it again for its memory.
+///
+/// # Safety
+/// * As for [`make_outside`].
+#[inline]
+pub(crate) unsafe fn make<F: FnOnce() -> T, T>(
+    inside: Inside,
+    f: F,
+    name: Option<Arc<str>>,
+) -> (Inside, NonNull<TaskHeader>) {
+    let (inside, place) = match Task::<F, T>::BLOCK {
+        Some(size) => blocks::take(inside, size),
+        None => blocks::allocate_outside(inside, Task::<F, T>::LAYOUT),
+    };
+    // SAFETY: a new place, or a block that nobody has; the rest by the caller.
+    (inside, unsafe { Task::write(place, f, name) })
 }
 
 /// # Safety
@@ -128,21 +192,24 @@ unsafe fn drop_result<F, T>(task: NonNull<TaskHeader>) {
 
 /// # Safety
 /// * `task` is a `Task<F, T>` whose body was moved out or dropped, and nobody uses it any more.
-unsafe fn free<F, T>(task: NonNull<TaskHeader>) {
+unsafe fn free<F: FnOnce() -> T, T>(task: NonNull<TaskHeader>) {
     // SAFETY: by the caller; unions don't drop their fields.
-    drop(unsafe { Box::from_raw(task.cast::<Task<F, T>>().as_ptr()) });
+    unsafe { task.cast::<Task<F, T>>().drop_in_place() };
+    // SAFETY: dropped just now.
+    unsafe { Task::<F, T>::release(task) };
 }
 
 /// # Safety
 /// * As for `free`, but the body is the outcome; `out` is a place for an `Outcome<T>`.
-unsafe fn take<F, T>(task: NonNull<TaskHeader>, out: *mut ()) {
+unsafe fn take<F: FnOnce() -> T, T>(task: NonNull<TaskHeader>, out: *mut ()) {
     // SAFETY: by the caller.
-    let task = unsafe { Box::from_raw(task.cast::<Task<F, T>>().as_ptr()) };
-    let body = task.body.into_inner();
-    // SAFETY: by the caller the body is the outcome.
-    let outcome = ManuallyDrop::into_inner(unsafe { body.outcome });
+    let body = unsafe { (*task.cast::<Task<F, T>>().as_ptr()).body.get() };
+    // SAFETY: by the caller the body is the outcome; it is moved out once.
+    let outcome = unsafe { body.cast::<Outcome<T>>().read() };
     // SAFETY: by the caller.
     unsafe { out.cast::<Outcome<T>>().write(outcome) };
+    // SAFETY: the task is the caller's, and a union does not drop what was moved out of it.
+    unsafe { free::<F, T>(task) };
 }
 
 impl TaskHeader {
@@ -150,6 +217,27 @@ impl TaskHeader {
     pub(crate) fn without_result(vtable: &'static Vtable) -> TaskHeader {
         let (join, result_dropped) = (JoinWord::detached(), Cell::new(true));
         TaskHeader { vtable, join, name: None, result_dropped }
+    }
+
+    /// Frees the task inside the runtime, if that takes no user context.
+    ///
+    /// # Safety
+    /// * As for [`free`](TaskHeader::free); the machine of `inside` holds its processor.
+    #[inline]
+    pub(crate) unsafe fn free_inside(task: NonNull<TaskHeader>, inside: &Inside) -> FreedInside {
+        // SAFETY: by the caller.
+        let header = unsafe { task.as_ref() };
+        let Some(size) = header.vtable.block else { return FreedInside::No };
+        if header.name.is_some() || !header.result_dropped.get() {
+            return FreedInside::No;
+        }
+        // SAFETY: by the caller.
+        let blocks = &mut unsafe { inside.processor().core() }.blocks;
+        // SAFETY: a block by its vtable; nothing in it has to be dropped, and nobody uses it.
+        match unsafe { blocks.give(task.cast(), size) } {
+            None => FreedInside::Yes,
+            Some(surplus) => FreedInside::Surplus(surplus),
+        }
     }
 
     /// Tells what the function is called.
@@ -165,7 +253,7 @@ impl TaskHeader {
     /// Runs the function and keeps its outcome. User code.
     ///
     /// # Safety
-    /// * `task` was made by [`NewTask::new`]; its goroutine calls this, once.
+    /// * `task` was made by [`make`] or [`make_outside`]; its goroutine calls this, once.
     #[inline]
     pub(crate) unsafe fn run(task: NonNull<TaskHeader>) -> Ended {
         // SAFETY: by the caller.

@@ -25,8 +25,10 @@ use crate::{idle, jumps, monitor, park};
 use alarm::Starts;
 use deadline::Record;
 use gosched_base::{Lock, os};
+use gosched_fiber::arch;
 use gosched_runq::List;
-use heap::{Heap, Kind};
+use heap::{Heap, Hook, Kind};
+use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// So many goroutines become runnable at a time; the others stay in the heap until the next look,
@@ -113,8 +115,16 @@ impl Timers {
     ) -> List<GRef> {
         let (mut due, mut starts) = (List::new(), Starts::new());
         let mut heap = self.heap.lock();
-        for _ in 0..max {
-            let Some(first) = heap.first().filter(|first| first.when <= now) else { break };
+        let mut left = max;
+        while left > 0 {
+            left -= take_sleepers(&mut heap, now, left, &mut due);
+            let Some(first) = heap.first().filter(|first| first.when <= now && left > 0) else {
+                break;
+            };
+            if first.stays() {
+                continue;
+            }
+            left -= 1;
             let hook = first.hook();
             // SAFETY: in the heap, so it is there (I1).
             match unsafe { &*hook }.kind {
@@ -146,4 +156,33 @@ impl Timers {
         // ORDERING: Relaxed; see `len`.
         self.count.store(heap.len(), Relaxed);
     }
+}
+
+/// Takes up to `max` sleepers that are due off the heap's top, as long as nothing else stands there;
+/// how many. Among many each one's record is cold, and its descriptor, whose place the record says: so
+/// all of them are asked for before the first is used.
+fn take_sleepers(heap: &mut Heap, now: u64, max: usize, due: &mut List<GRef>) -> usize {
+    let mut hooks = [ptr::null::<Hook>(); AT_ONCE];
+    let mut count = 0;
+    while count < max.min(AT_ONCE)
+        && let Some(first) = heap.first().filter(|first| first.when <= now && first.stays())
+    {
+        hooks[count] = first.hook();
+        arch::prefetch(first.hook().addr());
+        heap.pop();
+        count += 1;
+    }
+    if count > 1 {
+        for hook in &hooks[..count] {
+            // SAFETY: it was in the heap, and lies in a record, whose waiter waits until it is fired.
+            unsafe { Record::goroutine(*hook) }.prefetch_descriptor();
+        }
+    }
+    for hook in &hooks[..count] {
+        // SAFETY: it was in the heap, and lies in a record; fired once.
+        if let Some(g) = unsafe { Record::fire(*hook) } {
+            due.push_back(g);
+        }
+    }
+    count
 }

@@ -10,12 +10,14 @@
 //! Costs when off: on the direct switch nothing, since a trace sets the `TRACE` bit of every
 //! processor's attention word, which is looked at anyway; one load elsewhere.
 //!
-//! * Memory is in [`chunk`], who writes where in [`lane`], stacks in [`sites`], words in [`words`].
+//! * Memory is in [`chunk`], who writes where in [`lane`] and [`outside`], stacks in [`sites`], words in [`words`].
 //! * A trace begins and ends in [`session`], with what is stated in [`states`], and a thread of its own
 //!   collects it ([`collector`]).
 //!
 //! Goroutines that a plain thread spawns, or a timer on the monitor, appear when they first run: the
 //! format knows no creation outside of processors.
+//!
+//! Length: one function for each transition, which are many.
 //!
 //! Rejected: records of a fixed size that a thread turns into the format later: three times the memory
 //! traffic, and a second CPU. One order for all events (a counter): the line that everybody writes.
@@ -25,6 +27,7 @@ mod clock;
 mod collector;
 mod flight;
 mod lane;
+mod outside;
 #[cfg(feature = "frames")]
 pub(crate) mod samples;
 mod session;
@@ -51,7 +54,7 @@ use gosched_fiber::host;
 use gosched_protocol::Status;
 use gosched_trace_format::{GoStatus, Kind, NO_THREAD, ProcStatus};
 use lane::Section;
-use sites::{Who, stack};
+use sites::{Root, know_root, root};
 use std::panic::Location;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64,
@@ -97,10 +100,12 @@ fn overrun(is_lost: bool) {
     COLLECTOR.wake();
 }
 
+#[inline(always)]
 fn word_of(g: GRef) -> &'static AtomicU64 {
     &slab::name_of(g).traced
 }
 
+#[inline(always)]
 fn thread_of(machine: &Machine) -> u64 {
     u64::from(machine.tid())
 }
@@ -109,76 +114,114 @@ fn thread_of(machine: &Machine) -> u64 {
 impl Section<'_> {
     /// States what `g` was before its next event, once in a generation. `None`: the trace does not
     /// know it.
-    #[inline]
+    #[inline(always)]
     fn touch_goroutine(&mut self, g: GRef, thread: u64) -> Option<Word> {
         let word = Word::read(word_of(g));
-        if word.generation == self.generation {
+        if word.generation() == self.generation {
             return Some(word);
         }
-        word.is_known().then(|| self.state_goroutine(g, word, thread))
+        self.aside(|section| section.state_goroutine(g, word, thread))
     }
 
     #[cold]
     #[inline(never)]
-    fn state_goroutine(&mut self, g: GRef, word: Word, thread: u64) -> Word {
+    fn state_goroutine(&mut self, g: GRef, word: Word, thread: u64) -> Option<Word> {
+        if !word.is_known() {
+            return None;
+        }
         let has_thread =
-            word.status == GoStatus::Running as u64 || word.status == GoStatus::Syscall as u64;
+            word.status() == GoStatus::Running as u64 || word.status() == GoStatus::Syscall as u64;
         let thread = if has_thread { thread } else { NO_THREAD };
-        self.put(Kind::GoStatus, &[g.id(), thread, word.status]);
-        let word = Word { generation: self.generation, seq: 0, ..word };
+        self.put(Kind::GoStatus, &[g.id(), thread, word.status()]);
+        let word = Word::new(self.generation, word.status());
         word.write(word_of(g));
-        word
+        Some(word)
     }
 
+    #[inline(always)]
     fn set_goroutine(&self, g: GRef, word: Word, status: GoStatus) {
-        Word { status: status as u64, ..word }.write(word_of(g));
+        word.with_status(status as u64).write(word_of(g));
+    }
+
+    /// As [`touch_goroutine`](Section::touch_goroutine), `None` too unless that is its status.
+    #[inline(always)]
+    fn touch_if(&mut self, g: GRef, thread: u64, status: GoStatus) -> Option<Word> {
+        let word = Word::read(word_of(g));
+        if word.says(self.generation, status as u64) {
+            return Some(word);
+        }
+        self.aside(|section| section.state_if(g, thread, status))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn state_if(&mut self, g: GRef, thread: u64, status: GoStatus) -> Option<Word> {
+        self.touch_goroutine(g, thread).filter(|word| word.status() == status as u64)
     }
 
     /// As [`touch_goroutine`](Section::touch_goroutine). One that the trace does not know is idle.
-    #[inline]
+    #[inline(always)]
     fn touch_processor(&mut self, p: &Processor) -> Word {
         let word = Word::read(&p.traced);
-        if word.generation == self.generation { word } else { self.state_processor(p, word) }
+        if word.generation() == self.generation {
+            word
+        } else {
+            self.aside(|section| section.state_processor(p, word))
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn state_processor(&mut self, p: &Processor, word: Word) -> Word {
-        let status = if word.is_known() { word.status } else { ProcStatus::Idle as u64 };
+        let status = if word.is_known() { word.status() } else { ProcStatus::Idle as u64 };
         self.put(Kind::ProcStatus, &[p.id.into(), status]);
-        let word = Word { generation: self.generation, status, seq: 0 };
+        let word = Word::new(self.generation, status);
         word.write(&p.traced);
         word
     }
 
     fn set_processor(&self, p: &Processor, word: Word, status: ProcStatus) {
-        Word { status: status as u64, ..word }.write(&p.traced);
+        word.with_status(status as u64).write(&p.traced);
     }
 
     /// `g` is made by `parent`, or nobody that runs here.
     fn create(&mut self, g: GRef, parent: Option<GRef>) {
         let site = g.origin().map(|(site, _)| site);
         let by = match (parent, site) {
-            (Some(parent), Some(site)) => stack(words::FUNCTION, Who::of(parent).at(site)),
+            (Some(parent), Some(site)) => Root::at(parent, site).stack(words::FUNCTION),
             _ => 0,
         };
-        self.put(Kind::GoCreate, &[g.id(), stack(words::FUNCTION, Who::of(g)), by]);
-        let word = Word { generation: self.generation, status: 0, seq: 0 };
+        self.put_here(Kind::GoCreate, &[g.id(), know_root(g).stack(words::FUNCTION), by]);
+        let word = Word::new(self.generation, 0);
         self.set_goroutine(g, word, GoStatus::Runnable);
     }
 
-    /// `g` leaves `machine`, which holds a processor.
-    fn leave_goroutine(&mut self, machine: &Machine, g: GRef) {
+    /// `g` is woken, by that goroutine if it was one.
+    #[inline(always)]
+    fn unblock(&mut self, g: GRef, waker: Option<GRef>) {
+        let Some(mut word) = self.touch_if(g, NO_THREAD, GoStatus::Waiting) else { return };
+        let by = match waker {
+            // It runs, so the trace knows it.
+            Some(waker) => root(waker).stack(words::WAKES),
+            None => Root::NONE.stack(words::WOKEN_OUTSIDE),
+        };
+        word = word.next();
+        self.put_here(Kind::GoUnblock, &[g.id(), word.seq(), by]);
+        self.set_goroutine(g, word, GoStatus::Runnable);
+    }
+
+    /// `g` leaves `machine`, which holds a processor; whether that was said.
+    #[inline(always)]
+    fn leave_goroutine(&mut self, machine: &Machine, g: GRef) -> bool {
         let why = machine.lane.take_why();
-        let Some(word) = self.touch_goroutine(g, thread_of(machine)) else { return };
-        if word.status != GoStatus::Running as u64 {
-            return;
-        }
+        let Some(word) = self.touch_if(g, thread_of(machine), GoStatus::Running) else {
+            return false;
+        };
         match g.status.get() {
             Status::Waiting => {
                 let reason = g.reason();
-                let stack = stack(words::What::waits(reason), Who::of(g));
-                self.put(Kind::GoBlock, &[words::reason(reason), stack]);
+                let stack = root(g).stack(words::What::waits(reason));
+                self.put_here(Kind::GoBlock, &[words::reason(reason), stack]);
                 self.set_goroutine(g, word, GoStatus::Waiting);
             }
             Status::Runnable => {
@@ -187,36 +230,73 @@ impl Section<'_> {
                     WHY_STOPPED => (words::PREEMPTED, words::STOPPED),
                     _ => (words::GOSCHED, words::YIELDS),
                 };
-                self.put(Kind::GoStop, &[reason, stack(what, Who::of(g))]);
+                self.put_here(Kind::GoStop, &[reason, root(g).stack(what)]);
                 self.set_goroutine(g, word, GoStatus::Runnable);
             }
             _ => {
-                self.put(Kind::GoDestroy, &[]);
+                self.put_here(Kind::GoDestroy, &[]);
                 forget(g);
             }
         }
+        true
     }
 
-    /// `g` begins to run on `machine`.
-    fn start_goroutine(&mut self, g: GRef) {
-        let Some(mut word) = self.touch_goroutine(g, NO_THREAD).or_else(|| {
-            self.create(g, None);
-            Some(Word::read(word_of(g)))
-        }) else {
-            return;
-        };
-        if word.status == GoStatus::Waiting as u64 {
-            // It was woken while the trace began.
-            word.seq += 1;
-            self.put(Kind::GoUnblock, &[g.id(), word.seq, 0]);
+    /// `g` begins to run on the lane's machine, when another one has just left it.
+    #[inline(always)]
+    fn start_next(&mut self, g: GRef) {
+        let word = Word::read(word_of(g));
+        if !word.says(self.generation, GoStatus::Runnable as u64) {
+            return self.aside(|section| section.start_goroutine(g));
         }
-        word.seq += 1;
-        self.put(Kind::GoStart, &[g.id(), word.seq]);
+        let word = word.next();
+        self.put_along(Kind::GoStart, &[g.id(), word.seq()]);
         self.set_goroutine(g, word, GoStatus::Running);
+        self.tell_procs();
+    }
+
+    /// `g` begins to run on the lane's machine.
+    #[inline(never)]
+    fn start_goroutine(&mut self, g: GRef) {
+        let mut word = match self.touch_goroutine(g, NO_THREAD) {
+            Some(word) if word.status() != GoStatus::Waiting as u64 => word,
+            known => self.aside(|section| section.make_up_for(g, known)),
+        };
+        word = word.next();
+        self.put_here(Kind::GoStart, &[g.id(), word.seq()]);
+        self.set_goroutine(g, word, GoStatus::Running);
+        self.tell_procs();
+    }
+
+    /// Says how many processors there are, if nobody has yet.
+    #[inline(always)]
+    fn tell_procs(&mut self) {
         // ORDERING: Relaxed look; whoever wins the swap tells.
-        if MUST_TELL_PROCS.load(Relaxed) && MUST_TELL_PROCS.swap(false, Relaxed) {
+        if MUST_TELL_PROCS.load(Relaxed) {
+            self.aside(|section| section.tell_procs_now());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_procs_now(&mut self) {
+        // ORDERING: Relaxed; as above.
+        if MUST_TELL_PROCS.swap(false, Relaxed) {
             self.put(Kind::ProcsChange, &[crate::procs() as u64, 0]);
         }
+    }
+
+    /// What nobody told of a goroutine that is about to run.
+    #[cold]
+    #[inline(never)]
+    fn make_up_for(&mut self, g: GRef, known: Option<Word>) -> Word {
+        let Some(word) = known else {
+            self.create(g, None);
+            return Word::read(word_of(g));
+        };
+        // It was woken while the trace began.
+        let word = word.next();
+        self.put(Kind::GoUnblock, &[g.id(), word.seq(), 0]);
+        word
     }
 
     /// The call of `g` on `machine` is over, and the processor that it began with is gone.
@@ -231,8 +311,8 @@ impl Section<'_> {
     fn begin_call(&mut self, machine: &Machine, p: &Processor, g: GRef, what: words::What) {
         let mut word = self.touch_processor(p);
         let Some(g_word) = self.touch_goroutine(g, thread_of(machine)) else { return };
-        word.seq += 1;
-        self.put(Kind::GoSyscallBegin, &[word.seq, stack(what, Who::of(g))]);
+        word = word.next();
+        self.put(Kind::GoSyscallBegin, &[word.seq(), root(g).stack(what)]);
         self.set_processor(p, word, ProcStatus::Syscall);
         self.set_goroutine(g, g_word, GoStatus::Syscall);
         machine.lane.set_in_call(true);
@@ -240,7 +320,7 @@ impl Section<'_> {
 }
 
 fn forget(g: GRef) {
-    Word { generation: 0, status: 0, seq: 0 }.write(word_of(g));
+    Word::NONE.write(word_of(g));
 }
 
 /// The machine that the caller is on, if it holds its processor. Inside the runtime.
@@ -252,6 +332,7 @@ fn with_processor() -> Option<(&'static Machine, &'static Processor)> {
     Some((machine, p))
 }
 
+#[inline(always)]
 fn enter(machine: &Machine) -> Option<Section<'_>> {
     machine.lane.enter(thread_of(machine))
 }
@@ -262,8 +343,17 @@ fn enter(machine: &Machine) -> Option<Section<'_>> {
 #[cold]
 #[inline(never)]
 pub(crate) fn created(g: GRef) {
+    match with_processor() {
+        Some((machine, p)) => created_on(machine, p, g),
+        None => forget(g),
+    }
+}
+
+/// As [`created`], by the caller's machine, which holds `p`.
+#[cold]
+#[inline(never)]
+pub(crate) fn created_on(machine: &Machine, p: &Processor, g: GRef) {
     forget(g);
-    let Some((machine, p)) = with_processor() else { return };
     let Some(mut section) = enter(machine) else { return };
     section.touch_processor(p);
     let parent = machine.current();
@@ -277,55 +367,48 @@ pub(crate) fn created(g: GRef) {
 #[cold]
 #[inline(never)]
 pub(crate) fn ready(g: GRef) {
-    let unblock = |section: &mut Section<'_>, by: u64| {
-        let Some(mut word) = section.touch_goroutine(g, NO_THREAD) else { return };
-        if word.status == GoStatus::Waiting as u64 {
-            word.seq += 1;
-            section.put(Kind::GoUnblock, &[g.id(), word.seq, by]);
-            section.set_goroutine(g, word, GoStatus::Runnable);
-        }
-    };
     match with_processor() {
-        Some((machine, _)) => {
-            let by = match machine.current() {
-                Some(waker) => stack(words::WAKES, Who::of(waker)),
-                None => stack(words::WOKEN_OUTSIDE, Who::default()),
-            };
-            if let Some(mut section) = enter(machine) {
-                unblock(&mut section, by);
+        Some((machine, _)) => ready_on(machine, g),
+        None => outside::write(|section| {
+            if let Some(section) = section {
+                section.unblock(g, None);
             }
-        }
-        None => {
-            let by = stack(words::WOKEN_OUTSIDE, Who::default());
-            lane::outside(|section| {
-                if let Some(section) = section {
-                    unblock(section, by);
-                }
-            });
-        }
+        }),
     }
 }
 
-/// `g` has left `machine` by its status: it waits, gives way, or has ended. When that was, 0 if no
-/// trace is on: for [`runs_then`], since reading the clock is half of what an event costs.
+/// As [`ready`], by the caller's machine, which holds a processor.
 #[cold]
 #[inline(never)]
-pub(crate) fn left(machine: &Machine, g: GRef) -> u64 {
-    let Some(p) = machine.processor() else { return 0 };
-    let Some(mut section) = enter(machine) else { return 0 };
-    section.touch_processor(p);
-    section.leave_goroutine(machine, g);
-    section.now
+pub(crate) fn ready_on(machine: &Machine, g: GRef) {
+    if let Some(mut section) = enter(machine) {
+        section.unblock(g, machine.current());
+    }
 }
 
-/// As [`runs`], right after another one has left at `then`.
+/// `g` has left `machine` by its status: it waits, gives way, or has ended.
 #[cold]
 #[inline(never)]
-pub(crate) fn runs_then(machine: &Machine, g: GRef, then: u64) {
+pub(crate) fn left(machine: &Machine, g: GRef) {
     let Some(p) = machine.processor() else { return };
-    if let Some(mut section) = machine.lane.enter_at(thread_of(machine), then) {
+    if let Some(mut section) = enter(machine) {
         section.touch_processor(p);
-        section.start_goroutine(g);
+        section.leave_goroutine(machine, g);
+    }
+}
+
+/// As [`left`], and `next` is about to run on `machine`: one section, and one look at the clock.
+#[cold]
+#[inline(never)]
+pub(crate) fn switches(machine: &Machine, g: GRef, next: GRef) {
+    let Some(p) = machine.processor() else { return };
+    if let Some(mut section) = enter(machine) {
+        section.touch_processor(p);
+        if section.leave_goroutine(machine, g) {
+            section.start_next(next);
+        } else {
+            section.aside(|section| section.start_goroutine(next));
+        }
     }
 }
 
@@ -348,8 +431,8 @@ pub(crate) fn runs(machine: &Machine, g: GRef) {
 pub(crate) fn acquired(machine: &Machine, p: &Processor) {
     if let Some(mut section) = enter(machine) {
         let mut word = section.touch_processor(p);
-        word.seq += 1;
-        section.put(Kind::ProcStart, &[p.id.into(), word.seq]);
+        word = word.next();
+        section.put(Kind::ProcStart, &[p.id.into(), word.seq()]);
         section.set_processor(p, word, ProcStatus::Running);
     }
 }
@@ -375,7 +458,7 @@ pub(crate) fn take_from_call(victim: &Machine) -> Option<&'static Processor> {
         return take();
     }
     let mut taken = None;
-    lane::outside(|section| {
+    outside::write(|section| {
         taken = take();
         if let (Some(p), Some(section)) = (taken, section) {
             section.steal(p, victim);
@@ -388,15 +471,15 @@ impl Section<'_> {
     /// `p` was taken from `victim`, which is in a call.
     fn steal(&mut self, p: &Processor, victim: &Machine) {
         let known = Word::read(&p.traced);
-        if known.is_known() && known.generation != self.generation {
+        if known.is_known() && known.generation() != self.generation {
             // The thread that has it says nothing in this generation.
             let status = ProcStatus::Abandoned as u64;
             self.put(Kind::ProcStatus, &[p.id.into(), status]);
-            Word { generation: self.generation, status, seq: 0 }.write(&p.traced);
+            Word::new(self.generation, status).write(&p.traced);
         }
         let mut word = self.touch_processor(p);
-        word.seq += 1;
-        self.put(Kind::ProcSteal, &[p.id.into(), word.seq, thread_of(victim)]);
+        word = word.next();
+        self.put(Kind::ProcSteal, &[p.id.into(), word.seq(), thread_of(victim)]);
         self.set_processor(p, word, ProcStatus::Idle);
     }
 }
@@ -410,7 +493,7 @@ pub(crate) fn taken_from_sleeper(p: &Processor, victim: &Machine) {
     if let Some(mut section) = enter(victim) {
         section.begin_call(victim, p, g, words::UNDECLARED);
     }
-    lane::outside(|section| {
+    outside::write(|section| {
         if let Some(section) = section {
             section.steal(p, victim);
         }
@@ -506,7 +589,7 @@ pub(crate) fn world_stops(why: Stop) -> u64 {
     };
     if is_on() {
         by_running(|section, g| {
-            section.put(Kind::STWBegin, &[kind, stack(words::FUNCTION, Who::of(g))]);
+            section.put(Kind::STWBegin, &[kind, root(g).stack(words::FUNCTION)]);
             said = section.generation;
         });
     }
@@ -547,7 +630,7 @@ pub(crate) fn collection_begins() -> u64 {
         by_running(|section, g| {
             // ORDERING: Relaxed for both; one collection at a time.
             let seq = COLLECTIONS.fetch_add(1, Relaxed) + 1;
-            section.put(Kind::GCBegin, &[seq, stack(words::FUNCTION, Who::of(g))]);
+            section.put(Kind::GCBegin, &[seq, root(g).stack(words::FUNCTION)]);
             COLLECTION_SHOWN.store(seq, Relaxed);
             said = section.generation;
         });
@@ -583,7 +666,7 @@ pub(crate) fn collection_ends(said: u64) {
 
 /// The caller's place in the code as a stack.
 fn site_of(g: GRef, site: &'static Location<'static>) -> u64 {
-    stack(words::FUNCTION, Who::of(g).at(site))
+    Root::at(g, site).stack(words::FUNCTION)
 }
 
 /// The number of [`WaitReason`]s must fit where they are kept.

@@ -18,12 +18,27 @@ use crate::{latency, trace};
 /// Dead -> Runnable, by its spawner.
 #[inline]
 pub(crate) fn created(g: GRef) {
-    g.status.created();
-    latency::becomes_runnable(g);
-    history::goroutine(Kind::Created, g, 0);
+    created_untraced(g);
     if trace::is_on() {
         trace::created(g);
     }
+}
+
+/// As [`created`], on a machine that holds `p`.
+#[inline]
+pub(crate) fn created_on(machine: &Machine, p: &Processor, g: GRef) {
+    created_untraced(g);
+    if trace::is_on() {
+        trace::created_on(machine, p, g);
+    }
+}
+
+/// As [`created`], where the processor's attention says that no trace is on.
+#[inline]
+pub(crate) fn created_untraced(g: GRef) {
+    g.status.created();
+    latency::becomes_runnable(g);
+    history::goroutine(Kind::Created, g, 0);
 }
 
 /// Runnable -> Running, by the machine that took it from a queue. Whether it runs on that machine's
@@ -59,7 +74,7 @@ pub(crate) fn yielded_in_place(machine: &Machine, g: GRef) {
     }
     yielded(g);
     if trace::is_on() {
-        let _ = trace::left(machine, g);
+        trace::left(machine, g);
     }
 }
 
@@ -74,7 +89,7 @@ pub(crate) fn park(g: GRef, reason: WaitReason) {
     // A dump may have stamped it while it was being woken the last time.
     g.stop_waiting();
     g.set_reason(reason);
-    g.end_slice();
+    g.end_slice_to_wait();
     history::goroutine(Kind::Park, g, reason as u32);
     g.status.park();
 }
@@ -82,12 +97,27 @@ pub(crate) fn park(g: GRef, reason: WaitReason) {
 /// Waiting -> Runnable, by the waker that won.
 #[inline]
 pub(crate) fn ready(g: GRef) {
-    g.stop_waiting();
-    history::goroutine(Kind::Ready, g, 0);
-    latency::becomes_runnable(g);
     if trace::is_on() {
         trace::ready(g);
     }
+    ready_untraced(g);
+}
+
+/// As [`ready`], on a machine that holds a processor.
+#[inline]
+pub(crate) fn ready_on(machine: &Machine, g: GRef) {
+    if trace::is_on() {
+        trace::ready_on(machine, g);
+    }
+    ready_untraced(g);
+}
+
+/// As [`ready`], where the processor's attention says that no trace is on.
+#[inline]
+pub(crate) fn ready_untraced(g: GRef) {
+    g.stop_waiting();
+    history::goroutine(Kind::Ready, g, 0);
+    latency::becomes_runnable(g);
     g.status.ready();
 }
 
@@ -95,6 +125,8 @@ pub(crate) fn ready(g: GRef) {
 #[inline]
 pub(crate) fn exit(p: &Processor, g: GRef) {
     history::goroutine(Kind::Exit, g, 0);
+    // Nothing for the next life.
+    g.end_slice();
     p.counters.ended.add();
     g.status.exit();
 }

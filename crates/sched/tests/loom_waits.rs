@@ -8,9 +8,11 @@
 //! an assertion. Each test names changes of the code that it is known to catch.
 #![cfg(loom)]
 
-#[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
 #[path = "../src/cancel.rs"]
 mod cancel;
+#[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
+#[path = "../../base/tests/model/explore.rs"]
+mod explore;
 #[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
 #[path = "../src/futex_queue.rs"]
 mod futex_queue;
@@ -18,6 +20,7 @@ mod futex_queue;
 #[path = "../src/limiter.rs"]
 mod limiter;
 
+#[allow(dead_code, unused_imports, reason = "other models'")]
 #[path = "model/rt.rs"]
 mod rt;
 #[path = "model/timer.rs"]
@@ -137,7 +140,12 @@ mod slab {
         Box::leak(vec![0_u128; bytes.div_ceil(16)].into_boxed_slice()).as_mut_ptr().cast()
     }
 
-    pub(crate) unsafe fn unmap(_: *mut u8, _: usize) {}
+    pub(crate) unsafe fn remap(start: *mut u8, bytes: usize, new_bytes: usize) -> *mut u8 {
+        let new = map(new_bytes);
+        // SAFETY: the caller's, and a new one that is larger.
+        unsafe { new.copy_from_nonoverlapping(start, bytes) };
+        new
+    }
 }
 
 /// What users get.
@@ -155,6 +163,7 @@ mod reason {
 }
 
 use cancel::{Cancellation, block_unless, block_until_unless};
+use explore::explore;
 use futex_queue::Ended;
 use limiter::Limiter;
 use loom::sync::Mutex;
@@ -170,22 +179,6 @@ use std::sync::atomic::{
 use std::time::{Duration, Instant};
 use timer::{Timers, wait_with_deadline};
 use wait::{Waiter, let_time_pass};
-
-/// Runs `model` in every order with at most `preemptions` preemptions; its results.
-fn explore<T: Ord + Send + 'static>(
-    preemptions: usize,
-    model: impl Fn() -> T + Send + Sync + 'static,
-) -> BTreeSet<T> {
-    let results = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(3).min(preemptions));
-    let seen = results.clone();
-    builder.check(move || {
-        let result = model();
-        seen.lock().unwrap().insert(result);
-    });
-    Arc::into_inner(results).unwrap().into_inner().unwrap()
-}
 
 /// What a wait is for: the waiter, until somebody takes it.
 #[derive(Default)]
@@ -434,7 +427,9 @@ fn who_waits_at_another_word_is_left_alone() {
             let words = words.clone();
             thread::spawn(move || wait_until_free(&words[i]))
         });
-        words.iter().for_each(|word| drop(free(word)));
+        for word in words.iter() {
+            let _ = free(word);
+        }
         waits.into_iter().for_each(|t| t.join().unwrap());
     });
 }

@@ -13,7 +13,8 @@
 //!   head, if the global queue was preferred to that one the last time).
 //! * P5. A goroutine in a queue and an idle processor coexist only while somebody is about to mend
 //!   that: a machine is inside the runtime, a processor is on its way to one, a thread that is no
-//!   machine has not finished what it began, or the bell of the machine in the poller has been rung.
+//!   machine has not finished what it began, or the bell of the machine in the poller has been rung
+//!   or is being rung.
 //!   In other words, at the latest when the operation that published the goroutine is left, somebody
 //!   is awake to take it.
 //! * P6. Whoever makes a goroutine runnable, or moves runnable ones where others could not see them,
@@ -26,7 +27,7 @@ mod places;
 
 use self::places::{At, Goroutines, Machine, Processors};
 use super::recorder::{NO_PROCESSOR, OUTSIDE, Record};
-use super::{Kind, SLEEP_IN_POLLER, Source};
+use super::{Kind, Source};
 use crate::switch::FAIRNESS_ROUNDS;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -183,9 +184,18 @@ struct Checker {
 /// Whether the machine in the poller is on its way.
 #[derive(Default)]
 struct Bell {
-    is_rung: bool,
-    /// Threads that are ringing, and whether a poll has ended since.
-    ringing: HashMap<u32, bool>,
+    /// The last poll that the bell was rung for.
+    rung: u32,
+    /// The last poll that has ended.
+    ended: u32,
+    /// Threads that are ringing. Who finds the bell claimed relies on one of them.
+    ringing: HashSet<u32>,
+}
+
+impl Bell {
+    fn is_rung(&self) -> bool {
+        self.rung > self.ended || !self.ringing.is_empty()
+    }
 }
 
 impl Checker {
@@ -222,10 +232,13 @@ impl Checker {
                 self.move_processor(r)?
             }
             Kind::Lost => self.lose(r),
-            Kind::Ringing => drop(self.bell.ringing.insert(r.actor, false)),
-            Kind::Rung => self.rung(r),
-            Kind::PollEnd => self.poll_ends(),
-            Kind::Sleep => self.sleeps(r),
+            Kind::Ringing => drop(self.bell.ringing.insert(r.actor)),
+            Kind::Rung => {
+                self.bell.ringing.remove(&r.actor);
+                self.bell.rung = self.bell.rung.max(r.detail);
+            }
+            Kind::PollEnd => self.bell.ended = self.bell.ended.max(r.detail),
+            Kind::Sleep => self.summary.sleeps += 1,
             Kind::Begun => drop(self.holding.insert(r.actor)),
             Kind::Finished => drop(self.holding.remove(&r.actor)),
             Kind::Left | Kind::Awake | Kind::Done => {}
@@ -403,27 +416,6 @@ impl Checker {
         self.machine(r.actor).processor = None;
     }
 
-    /// The bell was rung: the poller is on its way, unless a poll has ended since the ringer began.
-    fn rung(&mut self, r: Record) {
-        let has_ended = self.bell.ringing.remove(&r.actor).unwrap_or(false);
-        if r.detail == 1 && !has_ended {
-            self.bell.is_rung = true;
-        }
-    }
-
-    /// Who is ringing now may ring for the poll that begins.
-    fn sleeps(&mut self, r: Record) {
-        self.summary.sleeps += 1;
-        if r.detail == SLEEP_IN_POLLER {
-            self.bell.ringing.values_mut().for_each(|has_ended| *has_ended = false);
-        }
-    }
-
-    fn poll_ends(&mut self) {
-        self.bell.is_rung = false;
-        self.bell.ringing.values_mut().for_each(|has_ended| *has_ended = true);
-    }
-
     /// P3.
     fn count_running(&mut self) -> Result<(), Fault> {
         self.running = (self.machines.iter())
@@ -451,7 +443,7 @@ impl Checker {
         let is_mended = self.inside > 0
             || self.processors.in_transit() > 0
             || !(self.outside.is_empty() && self.holding.is_empty())
-            || self.bell.is_rung;
+            || self.bell.is_rung();
         if is_mended {
             return Ok(());
         }

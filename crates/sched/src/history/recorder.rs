@@ -6,8 +6,9 @@ use crate::slab;
 use gosched_base::os;
 use gosched_fiber::host;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
+    AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
 };
 
 /// Records there is room for. A test that needs more is told so.
@@ -43,6 +44,8 @@ struct Slot {
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
+/// How many polls have begun. Written by: the machine that is about to announce itself.
+static POLLS: AtomicU32 = AtomicU32::new(0);
 
 /// Maps the memory. With `GOSCHED_TEST_SEED` each record may be followed by a pause, drawn from the
 /// seed and the record's number, so that different seeds see different interleavings.
@@ -64,6 +67,22 @@ pub(crate) fn actor() -> u32 {
         Some(machine) => machine.id,
         None => OUTSIDE | os::gettid() as u32,
     }
+}
+
+/// A poll begins; before its announcement.
+pub(crate) fn count_poll() {
+    // ORDERING: Relaxed, and the fence pairs with the one in `current_poll`, by way of the bell's
+    // word: who claims the announcement that follows sees this number, or a later one.
+    POLLS.fetch_add(1, Relaxed);
+    fence(Release);
+}
+
+/// The number of the last poll that has begun. One that is later than the claimed one was announced
+/// before the caller rings, so that its sleeper is woken by that.
+pub(crate) fn current_poll() -> u32 {
+    // ORDERING: see `count_poll`.
+    fence(Acquire);
+    POLLS.load(Relaxed)
 }
 
 /// Writes a record. Inside the runtime or outside; neither locks nor allocates.

@@ -66,7 +66,7 @@ fn valid() -> Vec<Record> {
     h.extend([of_p(M0, 0, Idle), plain(M0, Sleep, super::SLEEP_IN_POLLER)]);
     // A plain thread wakes it.
     h.extend([of_g(THREAD, 1, Ready), plain(THREAD, Ringing, 0), plain(THREAD, Rung, 1)]);
-    h.extend([plain(THREAD, Done, 0), plain(M0, Awake, 0), plain(M0, PollEnd, 0)]);
+    h.extend([plain(THREAD, Done, 0), plain(M0, Awake, 0), plain(M0, PollEnd, 1)]);
     h.extend([of_p(M0, 0, Transit), of_p(M0, 0, Acquired)]);
     h.extend(search(M0, 1, &[Timers, Urgent, Local, Global], 1));
     h.extend([run(M0, 0, 1, 2), plain(M0, Left, 0)]);
@@ -284,7 +284,7 @@ fn p5_a_plain_thread_forgets_to_ring() {
 #[test]
 fn p5_the_poller_was_woken_and_sleeps_again() {
     let mut h = valid();
-    let at = find(&h, plain(M0, PollEnd, 0), 0) + 1;
+    let at = find(&h, plain(M0, PollEnd, 1), 0) + 1;
     h.splice(at..at + 2, [plain(M0, Sleep, super::SLEEP_IN_POLLER)]);
     rejects("P5", &h);
 }
@@ -294,11 +294,36 @@ fn p5_the_bell_was_rung_for_an_earlier_poll() {
     let mut h = valid();
     let at = find(&h, plain(THREAD, Rung, 1), 0);
     // The poll had ended before, and the machine went back to sleep only after the bell.
-    let again = [plain(M0, Awake, 0), plain(M0, PollEnd, 0)];
+    let again = [plain(M0, Awake, 0), plain(M0, PollEnd, 1)];
     h.splice(at..at, again);
     let at = find(&h, plain(THREAD, Done, 0), 1) + 1;
     h.splice(at..at, [plain(M0, Sleep, super::SLEEP_IN_POLLER)]);
     rejects("P5", &h);
+}
+
+/// The ringer began while an earlier poll was on, and has claimed the next one.
+#[test]
+fn a_bell_may_be_claimed_late() {
+    let mut h = valid();
+    let at = find(&h, plain(THREAD, Rung, 1), 0);
+    let sleep = plain(M0, Sleep, super::SLEEP_IN_POLLER);
+    h[at] = plain(THREAD, Rung, 2);
+    h[at + 3] = plain(M0, PollEnd, 2);
+    h.splice(at..at, [plain(M0, Awake, 0), plain(M0, PollEnd, 1), sleep]);
+    check(&h, 2).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+/// Who finds the bell claimed relies on the one that has claimed it and has not come to ring yet.
+#[test]
+fn a_bell_may_be_on_its_way() {
+    const OTHER: u32 = OUTSIDE | 9;
+    let mut h = valid();
+    let at = find(&h, plain(THREAD, Ringing, 0), 1);
+    let done = find(&h, plain(THREAD, Done, 0), 1);
+    h[at + 1] = plain(THREAD, Rung, 0);
+    h.splice(done + 1..done + 1, [plain(OTHER, Rung, 1)]);
+    h.splice(at..at, [plain(OTHER, Ringing, 0)]);
+    check(&h, 2).unwrap_or_else(|broken| panic!("{broken}"));
 }
 
 #[test]

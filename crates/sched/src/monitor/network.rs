@@ -16,18 +16,28 @@ fn must_poll() -> bool {
 /// How often anybody had polled at the last look, and when that number was new. Monitor only.
 static POLLED: Noted = Noted::new();
 static POLLED_AT: Noted = Noted::new();
+/// Whether nobody had polled between the last two looks. Monitor only.
+static IS_ALONE: Noted = Noted::new();
+
+/// Whether it seems that nobody but the monitor looks at files.
+pub(super) fn is_alone() -> bool {
+    IS_ALONE.get() != 0
+}
 
 /// How long nobody has polled before the monitor does.
-const POLL_AFTER_NS: u64 = 500_000;
+const POLL_AFTER_NS: u64 = 200_000;
 
 /// Polls, if no machine comes by because all of them compute, and gives what is ready to a processor
 /// at once. Where goroutines come and go a machine polls every few rounds: no reason to push in.
 pub(super) fn run_ready(now: u64) -> usize {
+    IS_ALONE.set(0);
     if !must_poll() {
         return 0;
     }
     let polls = netpoll::polls();
-    if POLLED.replace(polls) != polls {
+    if POLLED.replace(polls) == polls {
+        IS_ALONE.set(1);
+    } else {
         POLLED_AT.set(now);
     }
     let waited = now - POLLED_AT.get();

@@ -16,31 +16,47 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How long a goroutine must have computed before it is stopped for one that was just woken.
 const COMPUTED_MIN_NS: u64 = 200_000;
 
+/// What became of due timers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Due {
+    /// How many goroutines were placed.
+    pub(super) placed: usize,
+    /// There are some, all of them of processors that have gone from goroutine to goroutine since the
+    /// last look: who see to their timers themselves.
+    pub(super) are_seen_to: bool,
+}
+
 /// Makes the goroutines of due timers runnable, if nobody sleeps in the poller to do it. Only some at
 /// a time: a processor that comes to its urgent ones sees to the rest itself.
-pub(super) fn run_due_timers(now: u64) -> usize {
+pub(super) fn run_due_timers(now: u64) -> Due {
+    let (mut due, mut are_waiting) = (Due::default(), false);
     if SCHEDULER.is_polled() || SCHEDULER.processors().any(|p| !p.urgent.is_empty()) {
-        return 0;
+        return due;
     }
-    let mut count = 0;
     for p in SCHEDULER.all_processors() {
         if p.timers.next_deadline() > now {
             continue;
         }
-        if count >= AT_ONCE {
+        if due.placed >= AT_ONCE {
             break;
         }
-        if p.machine().is_some() && p.slice.lasted(p, now) < COMPUTED_MIN_NS {
-            // It goes from goroutine to goroutine, and looks at its timers in the next round.
-            // ORDERING: Relaxed; a request that carries no data.
-            p.attention.fetch_or(URGENT, Relaxed);
-            continue;
+        if p.machine().is_some() {
+            let lasted = p.slice.lasted(p, now);
+            if lasted < COMPUTED_MIN_NS {
+                // It goes from goroutine to goroutine, and looks at its timers in the next round.
+                // ORDERING: Relaxed; a request that carries no data.
+                p.attention.fetch_or(URGENT, Relaxed);
+                due.are_seen_to = true;
+                are_waiting |= lasted > 0;
+                continue;
+            }
         }
         history::anyone(Kind::Begun, 0);
-        count += place_all(p.timers.take_due(now, AT_ONCE - count, None), now);
+        due.placed += place_all(p.timers.take_due(now, AT_ONCE - due.placed, None), now);
         history::anyone(Kind::Finished, 0);
     }
-    count
+    due.are_seen_to &= due.placed == 0 && !are_waiting;
+    due
 }
 
 /// While every processor is busy, what plain threads have made runnable is placed as well.

@@ -1,35 +1,19 @@
-//! The monitor's thread, made past std.
+//! The monitor's thread.
 //!
-//! A thread of std's registers destructors of thread-locals before it does anything else, which
-//! libc does under a lock of the loader's. A goroutine may hold that lock for as long as it likes, in
-//! a callback that waits. The monitor is who gets others on then, so it must not have to wait for
-//! the lock itself: one that came to its CPU too late would never begin. (Machines and the starter
+//! It must not have to wait for a lock of the loader's: a goroutine may hold that for as long as it
+//! likes, in a callback that waits, and the monitor is who gets others on then; one that came to its
+//! CPU too late would never begin. So it is made past std, as all threads of the runtime's, and with
+//! libc's own size of stacks, since to ask for the least one takes the lock. (Machines and the starter
 //! may wait for it; the monitor ends somebody's call if none of them comes, see `interrupt`.)
 
-use std::ffi::c_void;
-use std::io::{Error, Result};
-use std::mem::MaybeUninit;
-use std::ptr;
+use gosched_fiber::thread;
+use std::io::Result;
 
 /// Starts a thread that runs the monitor and never ends.
 pub(super) fn start() -> Result<()> {
-    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: writes the thread's handle; the function takes no argument.
-    let error =
-        unsafe { libc::pthread_create(thread.as_mut_ptr(), ptr::null(), begin, ptr::null_mut()) };
-    if error != 0 {
-        return Err(Error::from_raw_os_error(error));
-    }
-    // SAFETY: written by the call above.
-    let thread = unsafe { thread.assume_init() };
-    // SAFETY: just made, and nobody else's.
-    unsafe { libc::pthread_detach(thread) };
-    Ok(())
-}
-
-extern "C" fn begin(nothing: *mut c_void) -> *mut c_void {
-    // SAFETY: a terminated name.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"gosched-monitor".as_ptr()) };
-    super::watch();
-    nothing
+    static WATCH: fn() = || {
+        thread::set_name(c"gosched-monitor");
+        super::watch();
+    };
+    thread::start(&WATCH, None)
 }

@@ -159,6 +159,21 @@ impl AlarmRef {
         &raw const self.header().hook
     }
 
+    /// Has the heap agree with the state for the first time, before anyone else knows it.
+    #[inline]
+    fn settle_first(self) {
+        let Some(inside) = Inside::enter() else { return self.settle_from_outside() };
+        // The heap's; `LockedTimers` adds none. ORDERING: Relaxed; published by the heap's lock.
+        self.header().references.store(2 * REFERENCE, Relaxed);
+        let earliest = Cell::new(u64::MAX);
+        let heaps = ForAlarm { alarm: self, inside: &inside, is_new: true, earliest: &earliest };
+        self.header().word.settle_first(&heaps);
+        if earliest.get() != u64::MAX {
+            idle::poll_no_later_than(earliest.get());
+        }
+        inside.leave();
+    }
+
     /// Makes the heap agree with the state, after each change of it.
     #[inline]
     fn settle(self) {
@@ -175,7 +190,7 @@ impl AlarmRef {
     fn settle_inside(self, inside: &Inside) {
         plant::here(Place::Timer);
         let earliest = Cell::new(u64::MAX);
-        let heaps = ForAlarm { alarm: self, inside, earliest: &earliest };
+        let heaps = ForAlarm { alarm: self, inside, is_new: false, earliest: &earliest };
         match self.header().word.settle(&heaps) {
             Settled::Entered | Settled::Kept => {}
             // The caller's own is left.
@@ -212,6 +227,8 @@ impl AlarmRef {
 struct ForAlarm<'a> {
     alarm: AlarmRef,
     inside: &'a Inside,
+    /// Whether the heap's reference is counted already.
+    is_new: bool,
     /// The alarm's time, if it became the first of its heap.
     earliest: &'a Cell<u64>,
 }
@@ -220,6 +237,7 @@ struct LockedTimers<'a> {
     alarm: AlarmRef,
     timers: &'static Timers,
     heap: LockGuard<'static, Heap>,
+    is_new: bool,
     earliest: &'a Cell<u64>,
 }
 
@@ -240,6 +258,7 @@ impl<'a> Heaps for ForAlarm<'a> {
             alarm: self.alarm,
             timers,
             heap: timers.heap.lock(),
+            is_new: self.is_new,
             earliest: self.earliest,
         }
     }
@@ -259,7 +278,9 @@ impl LockedTimers<'_> {
 impl LockedHeap for LockedTimers<'_> {
     #[inline]
     fn push(&mut self, when: u64) {
-        self.alarm.add_reference();
+        if !self.is_new {
+            self.alarm.add_reference();
+        }
         // SAFETY: the reference keeps it until it leaves the heap.
         unsafe { self.heap.push(Entry::new(when, self.alarm.hook())) };
         self.timers.publish_len(&self.heap);
@@ -467,6 +488,7 @@ pub fn after_func<F: FnMut() + Send + 'static>(d: Duration, f: F) -> AfterFunc {
                         drop_result: no_result,
                         free: end_firing,
                         take: no_outcome,
+                        block: None,
                         name: std::any::type_name::<F>,
                     }
                 },
@@ -484,7 +506,7 @@ pub fn after_func<F: FnMut() + Send + 'static>(d: Duration, f: F) -> AfterFunc {
         function: UnsafeCell::new(ManuallyDrop::new(f)),
     });
     let alarm = AlarmRef(NonNull::from(Box::leak(alarm)).cast());
-    alarm.settle();
+    alarm.settle_first();
     AfterFunc { alarm }
 }
 

@@ -32,6 +32,16 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whose it is.
+    ///
+    /// # Safety
+    /// * `hook` is a record's that has not fired.
+    #[inline]
+    pub(super) unsafe fn goroutine(hook: *const Hook) -> GRef {
+        // SAFETY: by the caller; the hook is the first field.
+        unsafe { &*hook.cast::<Record>() }.g
+    }
+
     /// The goroutine, made ready, if it still waited. Under the heap's lock.
     ///
     /// # Safety

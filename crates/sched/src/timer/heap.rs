@@ -1,6 +1,7 @@
 //! The heap of a processor's timers: the earliest is at hand.
 //!
-//! It has four children a node: fewer levels, one cache line of children. (As Go's.)
+//! It has four children a node: fewer levels, one cache line of children. (As Go's, whose children
+//! lie in two lines.)
 //!
 //! What stands in it is a time and the address of a [`Hook`]. A hook that may have to leave early
 //! knows its place; one that stays until its time comes does not, since keeping it up to date costs
@@ -11,6 +12,9 @@ use crate::slab;
 use std::ptr;
 
 const ARITY: usize = 4;
+/// Room left before the first entry, so that the children of each are one cache line.
+const BEFORE: usize = ARITY - 1;
+const _: () = assert!(cfg!(loom) || size_of::<Entry>() * ARITY == 64);
 
 /// What a timer's record has for its heap.
 pub(crate) struct Hook {
@@ -59,6 +63,13 @@ impl Entry {
         Entry { when, hook: TaggedHook(hook.map_addr(|address| address | STAYS)) }
     }
 
+    /// Whether it stays until it is the first.
+    #[inline]
+    pub(super) fn stays(self) -> bool {
+        self.hook.0.addr() & STAYS != 0
+    }
+
+    #[inline]
     pub(super) fn hook(self) -> *const Hook {
         self.hook.0.map_addr(|address| address & !STAYS)
     }
@@ -68,6 +79,7 @@ impl Entry {
 pub(super) struct Heap {
     entries: *mut Entry,
     len: usize,
+    /// How many there is room for, with those before the first.
     capacity: usize,
 }
 
@@ -92,14 +104,19 @@ impl Heap {
     fn get(&self, i: usize) -> Entry {
         debug_assert!(i < self.len);
         // SAFETY: below `len`.
-        unsafe { self.entries.wrapping_add(i).read() }
+        unsafe { self.place(i).read() }
+    }
+
+    #[inline]
+    fn place(&self, i: usize) -> *mut Entry {
+        self.entries.wrapping_add(BEFORE + i)
     }
 
     #[inline]
     fn put(&mut self, i: usize, entry: Entry) {
         // SAFETY: callers stay below the capacity.
-        unsafe { self.entries.wrapping_add(i).write(entry) };
-        if entry.hook.0.addr() & STAYS == 0 {
+        unsafe { self.place(i).write(entry) };
+        if !entry.stays() {
             // SAFETY: what stands in the heap is alive, by `push`.
             unsafe { &*entry.hook.0 }.index.set(i);
         }
@@ -108,7 +125,7 @@ impl Heap {
     /// # Safety
     /// * The hook stays where it is until it was popped or removed.
     pub(super) unsafe fn push(&mut self, entry: Entry) {
-        if self.len == self.capacity {
+        if BEFORE + self.len >= self.capacity {
             self.grow();
         }
         self.len += 1;
@@ -148,7 +165,7 @@ impl Heap {
             return;
         }
         // SAFETY: the old last one, below the capacity.
-        let last = unsafe { self.entries.wrapping_add(self.len).read() };
+        let last = unsafe { self.place(self.len).read() };
         if i > 0 && last.when < self.get((i - 1) / ARITY).when {
             self.sift_up(i, last);
         } else {
@@ -186,18 +203,19 @@ impl Heap {
         (first..last).map(|c| (c, self.get(c))).min_by_key(|(_, e)| e.when)
     }
 
-    /// Doubles the room. Without malloc: this runs inside the runtime.
+    /// Doubles the room. Without malloc: this runs inside the runtime. Pages move without being
+    /// copied: whoever arms a timer meanwhile waits for the lock.
     #[cold]
     fn grow(&mut self) {
         let capacity = (self.capacity * 2).max(4096 / size_of::<Entry>());
-        let entries = slab::map(capacity * size_of::<Entry>()).cast::<Entry>();
-        if self.capacity > 0 {
-            // SAFETY: both are ours, the new one larger.
-            unsafe { entries.copy_from_nonoverlapping(self.entries, self.len) };
-            // SAFETY: mapped by an earlier call, with that size.
-            unsafe { slab::unmap(self.entries.cast(), self.capacity * size_of::<Entry>()) };
-        }
-        (self.entries, self.capacity) = (entries, capacity);
+        let bytes = capacity * size_of::<Entry>();
+        let entries = if self.capacity == 0 {
+            slab::map(bytes)
+        } else {
+            // SAFETY: mapped by an earlier call, with that size, and only used through `self`.
+            unsafe { slab::remap(self.entries.cast(), self.capacity * size_of::<Entry>(), bytes) }
+        };
+        (self.entries, self.capacity) = (entries.cast(), capacity);
     }
 }
 

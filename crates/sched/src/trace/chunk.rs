@@ -5,12 +5,17 @@
 
 use crate::slab;
 use gosched_base::Lock;
-use gosched_trace_format::NO_THREAD;
+use gosched_trace_format::{
+    EVENT_MAX, NO_THREAD, STRING_MAX, STRINGS, encode, encode_in_room, encode_string,
+};
+pub(super) use gosched_trace_format::{EVENT_ROOM, Kind};
 use std::ptr::{self, NonNull};
 
 /// A chunk with its head: the format allows 64 KiB in a batch.
 const CHUNK_BYTES: usize = 64 << 10;
 const PAYLOAD: usize = CHUNK_BYTES - 48;
+/// Room for a string with its event.
+pub(super) const TEXT_ROOM: usize = STRING_MAX + EVENT_MAX;
 /// So many are full or being filled at most: 256 MiB. A writer so slow is not waited for.
 const CHUNKS_MAX: usize = 4096;
 /// So many full ones, and the collector is called before its time.
@@ -173,8 +178,58 @@ impl Chunk {
         PAYLOAD - self.len >= bytes
     }
 
-    /// Whether it may hold strings.
-    pub(super) fn is_of_no_thread(&self) -> bool {
-        self.thread == NO_THREAD
+    /// The generation of a chunk that somebody may be writing into: no reference is made to more than
+    /// its head.
+    ///
+    /// # Safety
+    /// * It is in use, and was given out by something that the caller has seen.
+    pub(super) unsafe fn generation(chunk: NonNull<Chunk>) -> u64 {
+        // SAFETY: by the caller, it is there.
+        let generation = unsafe { &raw const (*chunk.as_ptr()).generation };
+        // SAFETY: by the caller; the head stays as it is while the chunk is in use.
+        unsafe { generation.read() }
+    }
+
+    /// Writes an event. There is [`EVENT_ROOM`].
+    #[inline(always)]
+    pub(super) fn put<const N: usize>(&mut self, kind: Kind, now: u64, args: &[u64; N]) {
+        let dt = now.saturating_sub(self.last);
+        self.put_after(kind, dt, args);
+        self.last += dt;
+    }
+
+    /// As [`put`](Chunk::put), at the time of the event before.
+    #[inline(always)]
+    pub(super) fn put_along<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
+        self.put_after(kind, 0, args);
+    }
+
+    #[inline(always)]
+    fn put_after<const N: usize>(&mut self, kind: Kind, dt: u64, args: &[u64; N]) {
+        // SAFETY: there are so many bytes behind those that are used.
+        let room = unsafe { self.bytes.as_mut_ptr().add(self.len) };
+        // SAFETY: as above, and the chunk is borrowed for this writer.
+        let room = unsafe { &mut *room.cast::<[u8; EVENT_ROOM]>() };
+        self.len += encode_in_room(room, kind, dt, args);
+    }
+
+    /// As [`put`](Chunk::put), where the number of arguments depends.
+    pub(super) fn put_slice(&mut self, kind: Kind, now: u64, args: &[u64]) {
+        let dt = now.saturating_sub(self.last);
+        if let Some(written) = encode(&mut self.bytes[self.len..], kind, dt, args) {
+            self.len += written;
+            self.last += dt;
+        }
+    }
+
+    /// Writes a string under a number of its own. There is [`TEXT_ROOM`].
+    pub(super) fn put_string(&mut self, id: u64, text: &str) {
+        if self.len == 0 && self.thread == NO_THREAD {
+            self.bytes[0] = STRINGS;
+            self.len = 1;
+        }
+        if let Some(written) = encode_string(&mut self.bytes[self.len..], id, text) {
+            self.len += written;
+        }
     }
 }

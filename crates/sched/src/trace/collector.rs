@@ -7,9 +7,9 @@
 
 use super::chunk::{self, Owned};
 use super::clock::{self, Speed};
-use super::lane::{self, Lane};
+use super::lane::Lane;
 use super::states::{self, STATES};
-use super::{COLLECTOR, GENERATION, HAS_OVERRUN, sites, words};
+use super::{COLLECTOR, GENERATION, HAS_OVERRUN, outside, sites, words};
 use crate::scheduler::SCHEDULER;
 use crate::{start as runtime, world};
 use gosched_base::{barrier, os};
@@ -308,5 +308,5 @@ fn write_chunks(
 
 fn all_lanes() -> impl Iterator<Item = &'static Lane> {
     let machines = (0..SCHEDULER.machine_count()).filter_map(|id| SCHEDULER.machine(id));
-    machines.map(|machine| &machine.lane).chain(lane::all_outside()).chain([&STATES])
+    machines.map(|machine| &machine.lane).chain(outside::all()).chain([&STATES])
 }

@@ -15,21 +15,19 @@
 //! next generation, and the writer leaves the old chunk alone but for giving it away under `flips`. It
 //! knows by a mark in the lane's pointer which generation the chunk is of: the collector may have taken
 //! it meanwhile, and others may use its memory.
+//!
+//! The model is `tests/loom_trace.rs`.
 
-use super::chunk::{self, Chunk, Owned};
+use super::chunk::{self, Chunk, EVENT_ROOM, Kind, Owned, TEXT_ROOM};
 use super::clock;
 use super::{GENERATION, overrun};
-use gosched_base::{Lock, barrier};
-use gosched_trace_format::{
-    EVENT_MAX, EVENT_ROOM, Kind, NO_THREAD, STRING_MAX, STRINGS, encode, encode_in_room,
-    encode_string,
+use crate::rt::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Lock, barrier, compiler_fence,
+    const_unless_modelled, fence, give_way, yield_now,
 };
-use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence, fence,
-};
+use std::mem::ManuallyDrop;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// A place to write events.
 #[derive(Debug)]
@@ -56,31 +54,35 @@ pub(crate) struct Lane {
 /// The right to write into a lane, in one generation.
 pub(super) struct Section<'a> {
     lane: &'a Lane,
-    /// The lane's chunk, if it is of this generation; else null. Nobody else uses it before the section
-    /// has ended (the protocol).
-    chunk: *mut Chunk,
+    /// The lane's chunk, which is of this generation. Nobody else uses it before the section has ended
+    /// (the protocol).
+    chunk: NonNull<Chunk>,
     pub(super) generation: u64,
     thread: u64,
     pub(super) now: u64,
 }
 
 impl Lane {
-    pub(crate) const fn new() -> Lane {
-        Lane {
-            section: AtomicU32::new(0),
-            chunk: AtomicPtr::new(ptr::null_mut()),
-            flips: Lock::new(()),
-            in_call: AtomicBool::new(false),
-            calls: Lock::new(()),
-            is_lent: AtomicBool::new(false),
-            why: AtomicU8::new(0),
-            is_apart: false,
+    const_unless_modelled! {
+        pub(crate) fn new() -> Lane {
+            Lane {
+                section: AtomicU32::new(0),
+                chunk: AtomicPtr::new(ptr::null_mut()),
+                flips: Lock::new(()),
+                in_call: AtomicBool::new(false),
+                calls: Lock::new(()),
+                is_lent: AtomicBool::new(false),
+                why: AtomicU8::new(0),
+                is_apart: false,
+            }
         }
     }
 
-    /// One whose chunks are collected apart from the others.
-    pub(super) const fn apart() -> Lane {
-        Lane { is_apart: true, ..Lane::new() }
+    const_unless_modelled! {
+        /// One whose chunks are collected apart from the others.
+        pub(crate) fn apart() -> Lane {
+            Lane { is_apart: true, ..Lane::new() }
+        }
     }
 
     /// Puts a chunk among the full ones; true: there are many.
@@ -93,15 +95,11 @@ impl Lane {
     }
 
     /// Begins to write for `thread`, if a trace is on. One at a time.
+    #[inline(always)]
     pub(super) fn enter(&self, thread: u64) -> Option<Section<'_>> {
-        self.enter_at(thread, 0)
-    }
-
-    /// As [`enter`](Lane::enter), at the time of the lane's last event, which the caller knows; 0 for
-    /// now. In another generation the time is another: none of its events is older than itself.
-    pub(super) fn enter_at(&self, thread: u64, now: u64) -> Option<Section<'_>> {
-        // ORDERING: Relaxed for both; W1, one writer.
-        self.section.store(self.section.load(Relaxed).wrapping_add(1), Relaxed);
+        // ORDERING: W1. Relaxed for the load: one writer. Release: a collector that waits for the last
+        // section's end may see this instead of that end, and pairs with this then.
+        self.section.store(self.section.load(Relaxed).wrapping_add(1), Release);
         if barrier::is_asymmetric() {
             // ORDERING: W2; the CPU's part is C2.
             compiler_fence(SeqCst);
@@ -116,31 +114,56 @@ impl Lane {
             self.leave();
             return None;
         }
-        let chunk = self.chunk_of(generation);
-        let is_known = now != 0 && !chunk.is_null();
-        let now = if is_known { now } else { clock::now() };
+        let now = clock::now();
+        let chunk =
+            self.chunk_of(generation).or_else(|| self.flip_or_leave(generation, thread, now))?;
         Some(Section { lane: self, chunk, generation, thread, now })
     }
 
-    /// Its chunk, if it is of that generation; else null.
-    fn chunk_of(&self, generation: u64) -> *mut Chunk {
-        // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
-        let held = self.chunk.load(Acquire);
-        let chunk = unmark(held);
-        if held == mark(chunk, generation) { chunk } else { ptr::null_mut() }
+    /// Begins to write as a part of `section`, which holds the generation open: the collector waits for
+    /// its end, so there is no section of its own. One at a time.
+    pub(super) fn enter_within(
+        &self,
+        section: &Section<'_>,
+        thread: u64,
+    ) -> Option<ManuallyDrop<Section<'_>>> {
+        let (generation, now) = (section.generation, section.now);
+        let held = self.chunk_of(generation);
+        let chunk = held.or_else(|| self.flip(generation, thread, now))?;
+        Some(ManuallyDrop::new(Section { lane: self, chunk, generation, thread, now }))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn flip_or_leave(&self, generation: u64, thread: u64, now: u64) -> Option<NonNull<Chunk>> {
+        let chunk = self.flip(generation, thread, now);
+        if chunk.is_none() {
+            self.leave();
+        }
+        chunk
+    }
+
+    /// Its chunk, if it is of that generation.
+    #[inline(always)]
+    fn chunk_of(&self, generation: u64) -> Option<NonNull<Chunk>> {
+        // ORDERING: Acquire pairs with `flip`: the memory may be another thread's from before.
+        let held = self.chunk.load(Acquire);
+        let chunk = NonNull::new(unmark(held))?;
+        (held.addr() & MARK == generation as usize & MARK).then_some(chunk)
+    }
+
+    #[inline(always)]
     fn leave(&self) {
-        // ORDERING: W4; Release pairs with `wait_for_writer`.
+        // ORDERING: W4; Release pairs with `wait_for_writer`. Relaxed for the load, as in `enter`.
         self.section.store(self.section.load(Relaxed).wrapping_add(1), Release);
     }
 
     /// C3. For the collector, after C1 and C2.
     pub(super) fn wait_for_writer(&self) {
-        // ORDERING: Acquire pairs with `leave`.
+        // ORDERING: Acquire pairs with `leave`, or with the next `enter`.
         let seen = self.section.load(Acquire);
         while seen % 2 == 1 && self.section.load(Acquire) == seen {
-            std::thread::yield_now();
+            yield_now();
         }
     }
 
@@ -150,9 +173,9 @@ impl Lane {
         let _alone = self.flips.lock();
         // ORDERING: Acquire pairs with `flip`.
         let held = unmark(self.chunk.load(Acquire));
-        // SAFETY: the lane's, under the lock; the head is written before the chunk is published.
-        let Some(chunk) = (unsafe { held.as_ref() }) else { return };
-        if chunk.generation < next {
+        let Some(chunk) = NonNull::new(held) else { return };
+        // SAFETY: the lane's, under the lock; the head was written before the chunk was published.
+        if unsafe { Chunk::generation(chunk) } < next {
             // ORDERING: Release, as in `flip`.
             self.chunk.store(ptr::null_mut(), Release);
             // SAFETY: by the protocol its writer leaves it alone, and the lane has it no more.
@@ -212,73 +235,90 @@ impl Lane {
 
 impl Section<'_> {
     /// Writes an event.
-    #[inline]
+    #[inline(never)]
     pub(super) fn put<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
+        self.put_here(kind, args);
+    }
+
+    /// As [`put`](Section::put), in the caller's code: for events that are many.
+    #[inline(always)]
+    pub(super) fn put_here<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
         let now = self.now;
-        let Some(chunk) = self.chunk_with_room(EVENT_ROOM) else { return };
-        let dt = now.saturating_sub(chunk.last);
-        // SAFETY: there are so many bytes behind those that are used.
-        let room = unsafe { chunk.bytes.as_mut_ptr().add(chunk.len) };
-        // SAFETY: as above, and the chunk is borrowed for this writer.
-        let room = unsafe { &mut *room.cast::<[u8; EVENT_ROOM]>() };
-        chunk.len += encode_in_room(room, kind, dt, args);
-        chunk.last += dt;
+        if let Some(chunk) = self.chunk_with_room(EVENT_ROOM) {
+            chunk.put(kind, now, args);
+        }
+    }
+
+    /// As [`put_here`](Section::put_here), right after another event of this section: at its time.
+    #[inline(always)]
+    pub(super) fn put_along<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
+        if let Some(chunk) = self.chunk_with_room(EVENT_ROOM) {
+            chunk.put_along(kind, args);
+        }
     }
 
     /// As [`put`](Section::put), where the number of arguments depends.
     pub(super) fn put_slice(&mut self, kind: Kind, args: &[u64]) {
         let now = self.now;
-        let Some(chunk) = self.chunk_with_room(EVENT_MAX) else { return };
-        let dt = now.saturating_sub(chunk.last);
-        if let Some(written) = encode(&mut chunk.bytes[chunk.len..], kind, dt, args) {
-            chunk.len += written;
-            chunk.last += dt;
+        if let Some(chunk) = self.chunk_with_room(EVENT_ROOM) {
+            chunk.put_slice(kind, now, args);
         }
     }
 
     /// Writes a string under a number of its own.
     pub(super) fn put_string(&mut self, id: u64, text: &str) {
-        let Some(chunk) = self.chunk_with_room(STRING_MAX + EVENT_MAX) else { return };
-        if chunk.len == 0 && chunk.is_of_no_thread() {
-            chunk.bytes[0] = STRINGS;
-            chunk.len = 1;
-        }
-        if let Some(written) = encode_string(&mut chunk.bytes[chunk.len..], id, text) {
-            chunk.len += written;
+        if let Some(chunk) = self.chunk_with_room(TEXT_ROOM) {
+            chunk.put_string(id, text);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn chunk_with_room(&mut self, room: usize) -> Option<&mut Chunk> {
-        let chunk = self.chunk;
         // SAFETY: the lane's chunk, of which this writer is the only user while the generation is
         // its own (the protocol).
-        let fits = !chunk.is_null() && unsafe { (*chunk).has_room(room) };
-        let chunk = if fits { chunk } else { self.flip()? };
+        if !unsafe { self.chunk.as_ref() }.has_room(room) {
+            // Without one, what comes now is lost, and what comes later.
+            self.chunk = self.lane.flip(self.generation, self.thread, self.now)?;
+        }
         // SAFETY: as above.
-        unsafe { chunk.as_mut() }
+        Some(unsafe { self.chunk.as_mut() })
     }
 
-    /// Gives the lane's chunk away and takes an empty one.
+    /// Calls `f`, which is seldom, with a copy, so that the section itself can stay in registers.
+    #[inline(always)]
+    pub(super) fn aside<R>(&mut self, f: impl FnOnce(&mut Section<'_>) -> R) -> R {
+        let mut copy = ManuallyDrop::new(Section { ..*self });
+        let returned = f(&mut copy);
+        self.chunk = copy.chunk;
+        returned
+    }
+}
+
+impl Lane {
+    /// Gives the lane's chunk away and takes an empty one. By the writer, in a section, unless there is no
+    /// memory: then the trace has ended.
     #[cold]
-    fn flip(&mut self) -> Option<*mut Chunk> {
-        let _alone = self.lane.flips.lock();
+    #[inline(never)]
+    fn flip(&self, generation: u64, thread: u64, now: u64) -> Option<NonNull<Chunk>> {
+        let _alone = self.flips.lock();
+        let Some(new) = chunk::take(generation, thread, now) else {
+            overrun(true);
+            return None;
+        };
+        let new = new.into_raw();
         // ORDERING: Relaxed for this one, under the lock; Release publishes the new one's head.
-        let old = unmark(self.lane.chunk.load(Relaxed));
-        let new = chunk::take(self.generation, self.thread, self.now)
-            .map_or(ptr::null_mut(), Owned::into_raw);
-        self.lane.chunk.store(mark(new, self.generation), Release);
-        self.chunk = new;
+        let old = unmark(self.chunk.load(Relaxed));
+        self.chunk.store(mark(new, generation), Release);
         // SAFETY: it was the lane's, which has it no more.
-        let is_much = unsafe { Owned::from_raw(old) }.is_some_and(|chunk| self.lane.put(chunk));
-        if new.is_null() || is_much {
-            overrun(new.is_null());
+        if unsafe { Owned::from_raw(old) }.is_some_and(|chunk| self.put(chunk)) {
+            overrun(false);
         }
-        (!new.is_null()).then_some(new)
+        NonNull::new(new)
     }
 }
 
 impl Drop for Section<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         self.lane.leave();
     }
@@ -295,63 +335,4 @@ fn mark(chunk: *mut Chunk, generation: u64) -> *mut Chunk {
 
 fn unmark(held: *mut Chunk) -> *mut Chunk {
     held.map_addr(|at| at & !MARK)
-}
-
-/// Lets whoever holds what the caller waits for have the CPU.
-fn give_way() {
-    // SAFETY: passes no memory.
-    let _ = unsafe { gosched_base::os::syscall(libc::SYS_sched_yield, [0; 6]) };
-}
-
-/// So many threads can write at once that are no machines.
-const OUTSIDE: usize = 16;
-/// Their lanes' numbers as threads.
-const OUTSIDE_THREAD: u64 = 1 << 40;
-
-/// The lane of whoever has taken it.
-struct Shared {
-    is_taken: AtomicBool,
-    lane: Lane,
-}
-
-static SHARED: [Shared; OUTSIDE] =
-    [const { Shared { is_taken: AtomicBool::new(false), lane: Lane::new() } }; OUTSIDE];
-
-/// Calls `write` with a lane that no machine has, or with nothing if no trace is on.
-pub(super) fn outside(write: impl FnOnce(Option<&mut Section<'_>>)) {
-    let mut at = gosched_base::os::gettid() as usize % OUTSIDE;
-    // ORDERING: Relaxed look; Acquire pairs with the Release below.
-    while SHARED[at].is_taken.load(Relaxed) || SHARED[at].is_taken.swap(true, Acquire) {
-        at = (at + 1) % OUTSIDE;
-        if at == 0 {
-            give_way();
-        }
-    }
-    write(SHARED[at].lane.enter(OUTSIDE_THREAD + at as u64).as_mut());
-    // ORDERING: Release: the next one to take it finds the lane as it was left.
-    SHARED[at].is_taken.store(false, Release);
-}
-
-/// Where strings of the user's go. One writer at a time: under the lock.
-static TEXTS: Lock<()> = Lock::new(());
-static TEXT_LANE: Lane = Lane::new();
-
-/// Writes `text` in the generation of `section`, whose writer the collector waits for.
-pub(super) fn text(section: &Section<'_>, id: u64, text: &str) {
-    let _alone = TEXTS.lock();
-    let (generation, now) = (section.generation, section.now);
-    // No section of its own: that of the event which names the string holds the generation open.
-    let mut own = std::mem::ManuallyDrop::new(Section {
-        lane: &TEXT_LANE,
-        chunk: TEXT_LANE.chunk_of(generation),
-        generation,
-        thread: NO_THREAD,
-        now,
-    });
-    own.put_string(id, text);
-}
-
-/// Every lane that belongs to no machine.
-pub(super) fn all_outside() -> impl Iterator<Item = &'static Lane> {
-    SHARED.iter().map(|shared| &shared.lane).chain([&TEXT_LANE])
 }

@@ -9,7 +9,7 @@
 
 use super::chunk::{self, Owned};
 use super::lane::{Lane, Section};
-use super::sites::{Who, stack};
+use super::sites::{know_root, root};
 use super::{
     COLLECTION_SHOWN, FIRST, GENERATION, MUST_TELL_PROCS, Word, enter, thread_of, word_of, words,
 };
@@ -57,7 +57,7 @@ pub(super) fn state_all(own: Option<&'static Processor>, number: u32) {
             _ => return,
         };
         if !Word::read(word_of(g)).is_known() {
-            let stack = stack(words::FUNCTION, Who::of(g));
+            let stack = know_root(g).stack(words::FUNCTION);
             section.put(Kind::GoStatusStack, &[g.id(), NO_THREAD, status, stack]);
             note(number, status).write(word_of(g));
         }
@@ -69,7 +69,7 @@ pub(super) fn state_all(own: Option<&'static Processor>, number: u32) {
 }
 
 fn note(number: u32, status: u64) -> Word {
-    Word { generation: number.into(), status, seq: 0 }
+    Word::new(number.into(), status)
 }
 
 /// A machine other than the caller's runs a goroutine: without a processor, so in a call.
@@ -82,7 +82,7 @@ fn state_call(section: &mut Section<'_>, machine: &Machine, number: u32) {
     }
     machine.lane.set_in_call(true);
     let status = GoStatus::Syscall as u64;
-    let stack = stack(words::UNDECLARED, Who::of(g));
+    let stack = know_root(g).stack(words::UNDECLARED);
     section.put(Kind::GoStatusStack, &[g.id(), thread_of(machine), status, stack]);
     note(number, status).write(word_of(g));
 }
@@ -94,7 +94,7 @@ fn state_own(machine: &'static Machine, number: u32) {
     let (running, goes) = (ProcStatus::Running as u64, GoStatus::Running as u64);
     section.put(Kind::ProcStatus, &[p.id.into(), running]);
     note(number, running).write(&p.traced);
-    let stack = stack(words::FUNCTION, Who::of(g));
+    let stack = know_root(g).stack(words::FUNCTION);
     section.put(Kind::GoStatusStack, &[g.id(), thread_of(machine), goes, stack]);
     note(number, goes).write(word_of(g));
 }
@@ -120,7 +120,7 @@ pub(super) fn state_joined(begun: u64) {
     }
     for p in SCHEDULER.all_processors() {
         if let Some(word) = section.former(Word::read(&p.traced)) {
-            section.put(Kind::ProcStatus, &[p.id.into(), word.status]);
+            section.put(Kind::ProcStatus, &[p.id.into(), word.status()]);
         }
     }
     for id in 0..SCHEDULER.machine_count() {
@@ -128,8 +128,8 @@ pub(super) fn state_joined(begun: u64) {
         let _alone = machine.lane.calls.lock();
         let Some(g) = machine.current() else { continue };
         let word = section.former(Word::read(word_of(g)));
-        if word.is_some_and(|word| word.status == GoStatus::Syscall as u64) {
-            let (thread, stack) = (thread_of(machine), stack(words::CALL, Who::of(g)));
+        if word.is_some_and(|word| word.status() == GoStatus::Syscall as u64) {
+            let (thread, stack) = (thread_of(machine), root(g).stack(words::CALL));
             let status = GoStatus::Syscall as u64;
             section.put(Kind::GoStatusStack, &[g.id(), thread, status, stack]);
         }
@@ -137,11 +137,10 @@ pub(super) fn state_joined(begun: u64) {
     slab::for_each(|g| {
         let id = g.id();
         let Some(word) = section.former(Word::read(word_of(g))) else { return };
-        let rests = [GoStatus::Runnable as u64, GoStatus::Waiting as u64].contains(&word.status);
-        // Its task is there: goroutines end with a processor only.
+        let rests = [GoStatus::Runnable as u64, GoStatus::Waiting as u64].contains(&word.status());
         if rests && g.id() == id {
-            let stack = stack(words::FUNCTION, Who::of(g));
-            section.put(Kind::GoStatusStack, &[id, NO_THREAD, word.status, stack]);
+            let stack = root(g).stack(words::FUNCTION);
+            section.put(Kind::GoStatusStack, &[id, NO_THREAD, word.status(), stack]);
         }
     });
     drop(section);
@@ -151,7 +150,7 @@ pub(super) fn state_joined(begun: u64) {
 impl Section<'_> {
     /// What was said before this generation; `None` if something was said in it, or never.
     fn former(&self, word: Word) -> Option<Word> {
-        (word.is_known() && word.generation < self.generation).then_some(word)
+        (word.is_known() && word.generation() < self.generation).then_some(word)
     }
 }
 

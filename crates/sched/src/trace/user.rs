@@ -1,6 +1,6 @@
 //! What users say of their own program: tasks, regions, logs.
 
-use super::{by_running, is_on, lane, site_of};
+use super::{by_running, is_on, outside, site_of};
 use crate::goroutine::GRef;
 use crate::machine::Inside;
 use gosched_trace_format::Kind;
@@ -36,7 +36,7 @@ fn put(
             }
             // ORDERING: Relaxed; only uniqueness matters.
             let id = NEXT_TEXT.fetch_add(1, Relaxed);
-            lane::text(section, id, text);
+            outside::text(section, id, text);
             id
         });
         let (kind, args, count) = event(ids, site_of(g, site));

@@ -24,8 +24,12 @@ pub(super) const WAKES: What = What(6);
 /// A timer, a file or a plain thread does.
 pub(super) const WOKEN_OUTSIDE: What = What(7);
 const WAITS: u32 = 16;
+/// So many numbers there can be.
+pub(super) const WHATS: u32 = 64;
+const _: () = assert!(WAITS as usize + WaitReason::all().len() <= WHATS as usize);
 
 impl What {
+    #[inline(always)]
     pub(super) fn waits(reason: WaitReason) -> What {
         What(WAITS + reason as u32)
     }
@@ -50,6 +54,7 @@ const FIXED: [(u64, &str); 6] = [
 ];
 
 /// The number of the reason's words.
+#[inline(always)]
 pub(super) fn reason(reason: WaitReason) -> u64 {
     REASONS + reason as u64
 }
@@ -104,6 +109,7 @@ pub(super) fn frame(what: u32) -> String {
 }
 
 impl What {
+    #[inline(always)]
     pub(super) fn number(self) -> u32 {
         self.0
     }

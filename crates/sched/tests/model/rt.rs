@@ -1,9 +1,12 @@
 //! As `rt` of the scheduler, for loom.
 
 pub(crate) use loom::cell::Cell;
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, fence};
+pub(crate) use loom::thread::yield_now;
+pub(crate) use loom::thread::yield_now as give_way;
+pub(crate) use std::sync::atomic::compiler_fence;
 
-use loom::sync::{Mutex, MutexGuard};
+use loom::sync::{Condvar, Mutex, MutexGuard};
 
 /// The scheduler's way to end.
 macro_rules! rt_abort {
@@ -12,6 +15,20 @@ macro_rules! rt_abort {
     };
 }
 pub(crate) use rt_abort;
+
+/// As where the kernel refuses it.
+pub(crate) mod barrier {
+    use loom::sync::atomic::fence;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    pub(crate) fn is_asymmetric() -> bool {
+        false
+    }
+
+    pub(crate) fn heavy() {
+        fence(SeqCst);
+    }
+}
 
 pub(crate) mod os {
     /// Time stands still.
@@ -23,6 +40,7 @@ pub(crate) mod os {
 /// One, so that all are in the same.
 pub(crate) const LISTS: usize = 1;
 
+#[derive(Debug)]
 pub(crate) struct Lock<V>(Mutex<V>);
 
 impl<V> Lock<V> {
@@ -32,6 +50,28 @@ impl<V> Lock<V> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, V> {
         self.0.lock().expect("nothing panics while it holds the lock")
+    }
+}
+
+/// As the base's: a permit that is kept.
+pub(crate) struct Parker(Mutex<bool>, Condvar);
+
+impl Parker {
+    pub(crate) fn new() -> Parker {
+        Parker(Mutex::new(false), Condvar::new())
+    }
+
+    pub(crate) fn sleep(&self) {
+        let mut permit = self.0.lock().expect("no panic");
+        while !*permit {
+            permit = self.1.wait(permit).expect("no panic");
+        }
+        *permit = false;
+    }
+
+    pub(crate) fn wake(&self) {
+        *self.0.lock().expect("no panic") = true;
+        self.1.notify_one();
     }
 }
 
