@@ -6,12 +6,14 @@
 //!   selects, which move their value later.
 //! * I2. Receivers wait only while no message is available, senders only while there is no room.
 //!   Both wait at once only if every message or every room is promised.
-//! * I3. Once the channel is closed nobody waits.
+//! * I3. Once the channel is closed nobody begins to wait, and when its closer has returned nobody
+//!   waits any more. Only receivers are woken after the lock was free: nothing comes that they could
+//!   be given, so it makes no difference to others.
 
 use crate::node::{Node, NodeRef, Outcome, Race};
 use crate::profile;
 use crate::queue::{Queue, Wakes};
-use crate::rt::{Critical, Lock, LockGuard, WaitReason};
+use crate::rt::{Critical, Lock, LockGuard, Stride, WaitReason};
 use crate::select::Token;
 use std::time::{Duration, Instant};
 
@@ -123,6 +125,16 @@ impl State {
         }
     }
 
+    /// An operation of that side would block. If not, it may still: who waits may be taken.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self, side: Side) -> bool {
+        !self.is_closed
+            && match side {
+                Side::Send => !self.has_room() && self.receivers.is_empty(),
+                Side::Receive => self.available() == 0 && self.senders.is_empty(),
+            }
+    }
+
     /// Whether an operation of that side would not block.
     pub(crate) fn is_ready(&mut self, side: Side) -> bool {
         self.is_closed
@@ -210,7 +222,16 @@ impl Core {
         self.state.lock()
     }
 
+    /// As [`lock`](Core::lock), if it is free.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_>> {
+        self.state.try_lock()
+    }
+
     /// Ends sending. False if it had ended before.
+    ///
+    /// Of many receivers each portion is told under the lock and woken after it; the caller may be
+    /// preempted in between. The last one is told before this returns.
     pub(crate) fn close(&self) -> bool {
         let critical = Critical::enter();
         let mut state = self.lock();
@@ -219,16 +240,33 @@ impl Core {
         }
         state.is_closed = true;
         let mut wakes = Wakes::new();
-        for side in [Side::Receive, Side::Send] {
-            while let Some(node) = state.queue(side).pop() {
-                node.settle(Outcome::Closed);
-                wakes.push(node);
-            }
-            wakes.push_all(state.watchers(side));
+        let mut ahead = Stride::new();
+        let mut are_more = state.receivers.end_some(&mut wakes, &mut ahead);
+        wakes.push_all(&mut state.receive_watchers);
+        while let Some(node) = state.senders.pop() {
+            node.settle(Outcome::Closed);
+            wakes.push(node);
         }
+        wakes.push_all(&mut state.send_watchers);
         drop(state);
         wakes.wake(&critical);
+        drop(critical);
+        while are_more {
+            are_more = self.end_more(&mut ahead);
+        }
         true
+    }
+
+    /// Tells the next receivers of a closed channel, and wakes them. False if none was left.
+    #[cold]
+    fn end_more(&self, ahead: &mut Stride) -> bool {
+        let critical = Critical::enter();
+        let mut state = self.lock();
+        let mut wakes = Wakes::new();
+        let are_more = state.receivers.end_some(&mut wakes, ahead);
+        drop(state);
+        wakes.wake(&critical);
+        are_more
     }
 
     /// Waits in the queue of `side`, with the value's place at `slot`. `Waiting` comes back when

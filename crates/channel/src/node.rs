@@ -112,6 +112,11 @@ impl Node {
         unsafe { &*self.race.get() }
     }
 
+    /// Where its race lies, on the same stack.
+    pub(crate) fn race_address(&self) -> usize {
+        self.race.get().addr()
+    }
+
     /// Takes the waiter for the caller, who then owes it an outcome and a wake.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
@@ -160,6 +165,10 @@ impl NodeRef {
     pub(crate) unsafe fn new(node: &Node) -> NodeRef {
         NodeRef(NonNull::from(node))
     }
+
+    pub(crate) fn address(self) -> usize {
+        self.0.addr().get()
+    }
 }
 
 impl Deref for NodeRef {
@@ -167,7 +176,7 @@ impl Deref for NodeRef {
 
     #[inline]
     fn deref(&self) -> &Node {
-        // SAFETY: I1.
+        // SAFETY: I1: it stays where it is while anybody may use this.
         unsafe { self.0.as_ref() }
     }
 }

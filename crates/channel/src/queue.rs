@@ -1,7 +1,7 @@
 //! A FIFO of waiters, linked through their nodes. Used under its channel's lock.
 
-use crate::node::NodeRef;
-use crate::rt::Critical;
+use crate::node::{NodeRef, Outcome};
+use crate::rt::{Critical, Stride, prefetch};
 
 /// Who waits, the longest first.
 pub(crate) struct Queue {
@@ -54,6 +54,21 @@ impl Queue {
         None
     }
 
+    /// Claims the first ones, at most [`PORTION`], and tells them that the channel is closed. Whether
+    /// some are left.
+    pub(crate) fn end_some(&mut self, wakes: &mut Wakes, ahead: &mut Stride) -> bool {
+        for _ in 0..PORTION {
+            let Some(node) = self.pop() else { return false };
+            if let Some(stride) = ahead.passes(node.address()) {
+                prefetch(node.address().wrapping_add(stride));
+                prefetch(node.race_address().wrapping_add(stride));
+            }
+            node.settle(Outcome::Closed);
+            wakes.push(node);
+        }
+        !self.is_empty()
+    }
+
     /// The first one whose claim may succeed.
     #[inline]
     pub(crate) fn first_open(&mut self) -> Option<NodeRef> {
@@ -66,6 +81,10 @@ impl Queue {
         None
     }
 }
+
+/// How many are woken at a time when all are: their lines are still in the cache then, and the one
+/// who wakes a million can be preempted.
+const PORTION: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// Waiters that were claimed and are to be woken once the lock is free, in order.
 #[derive(Default)]

@@ -2,10 +2,11 @@
 
 #[cfg(not(loom))]
 pub(crate) use {
-    gosched_base::{Lock, LockGuard, rt_abort},
-    gosched_sched::{Critical, WaitReason, Waiter, block, block_until},
+    gosched_base::{Lock, LockGuard, Stride, rt_abort},
+    gosched_sched::{Critical, WaitReason, Waiter, block, block_until, prefetch},
     std::{
         cell::Cell,
+        hint::spin_loop as pause,
         sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -16,10 +17,12 @@ mod model;
 pub(crate) use {
     loom::{
         cell::Cell,
+        hint::spin_loop as pause,
         sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     model::{
-        Critical, Lock, LockGuard, WaitReason, Waiter, block, block_until, next_number, random,
+        Critical, Lock, LockGuard, Stride, WaitReason, Waiter, block, block_until, next_number,
+        prefetch, random,
     },
     std::panic as rt_abort,
 };

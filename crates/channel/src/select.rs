@@ -113,7 +113,10 @@ impl<'a> Select<'a> {
 
     fn add(&mut self, case: impl FnOnce(usize) -> Case<'a>) -> usize {
         let index = self.next_index;
-        self.cases.push(case(index));
+        let mut case = case(index);
+        // Not its index, if some were removed.
+        case.shuffled = self.cases.len();
+        self.cases.push(case);
         self.next_index += 1;
         index
     }
@@ -136,7 +139,10 @@ impl<'a> Select<'a> {
     pub fn remove(&mut self, index: usize) {
         assert!(index < self.next_index, "index out of bounds; {index} >= {}", self.next_index);
         let place = self.cases.iter().position(|case| case.index == index);
-        self.cases.swap_remove(place.expect("no operation with this index"));
+        self.cases.remove(place.expect("no operation with this index"));
+        for (place, case) in self.cases.iter_mut().enumerate() {
+            case.shuffled = place;
+        }
     }
 
     /// Chooses an operation that is ready, which then has to be completed.

@@ -187,7 +187,7 @@ impl<T> Blocks<T> {
         if block.is_null() {
             return Err(NeedsBlock);
         }
-        // SAFETY: ours now.
+        // SAFETY: a block that was nobody's but the spare's, and is ours now.
         unsafe { (*block).next = ptr::null_mut() };
         if self.tail.is_null() {
             (self.head, self.head_index) = (block, 0);

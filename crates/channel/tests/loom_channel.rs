@@ -172,7 +172,7 @@ fn closing_wakes_everyone() {
         let (s, r) = bounded::<u8>(0);
         let receivers = [r.clone(), r].map(|r| thread::spawn(move || r.recv().is_err()));
         assert!(s.close());
-        receivers.map(|r| assert!(r.join().unwrap()));
+        receivers.into_iter().for_each(|r| assert!(r.join().unwrap()));
     });
 }
 
@@ -284,6 +284,25 @@ fn a_select_after_a_select() {
                 recv(r) -> m => assert_eq!(m, Ok(n)),
                 recv(r) -> m => assert_eq!(m, Ok(n)),
                 recv(never::<u8>()) -> _ => unreachable!(),
+            }
+        }
+        assert!(sender.join().unwrap());
+    });
+}
+
+/// A channel in two cases, whose lock one of them holds for both. Catches: `lock_late` that takes a
+/// lock of its own for the second, or leaves it the state of an earlier look.
+#[test]
+fn a_select_with_one_channel_twice() {
+    explore(|| {
+        let (s, r) = bounded(0);
+        let (_s2, r2) = bounded::<u8>(0);
+        let sender = thread::spawn(move || (1..=2).all(|n| s.send(n).is_ok()));
+        for n in 1..=2 {
+            select! {
+                recv(r) -> m => assert_eq!(m, Ok(n)),
+                recv(r2) -> _ => unreachable!(),
+                recv(r) -> m => assert_eq!(m, Ok(n)),
             }
         }
         assert!(sender.join().unwrap());

@@ -3,14 +3,15 @@
 //! The telling was a [`Token`]; the value moves now. It may be dropped instead, without its
 //! operation: then what was kept for it goes to somebody else.
 
-use super::{Chan, Offer, Slot};
-use crate::core::{Patience, Side};
+use super::{Chan, Offer, Slot, Take};
+use crate::core::{Patience, Side, State};
 use crate::error::{RecvError, SendError};
 use crate::node::{NodeRef, Outcome};
 use crate::queue::Wakes;
 use crate::rt::Critical;
 use crate::select::Token;
 use crate::store::Spare;
+use std::ptr::NonNull;
 
 impl<T> Chan<T> {
     /// Sends what a select was told to send.
@@ -77,6 +78,31 @@ impl<T> Chan<T> {
             unsafe { place.cast::<T>().as_ptr().copy_from_nonoverlapping(slot.place(), 1) };
         }
         self.core.settle_and_wake(receiver, Outcome::Done);
+    }
+
+    /// What a select is told that has a place for a message: it is there already, if one is to be had.
+    ///
+    /// # Safety
+    /// * `state` is what this channel's lock guards.
+    /// * There is room for a message at `place`.
+    pub(crate) unsafe fn deliver(
+        &self,
+        state: &mut State,
+        place: NonNull<()>,
+        wakes: &mut Wakes,
+    ) -> Option<Token> {
+        if self.core.capacity() == usize::MAX {
+            // With the message a block may become empty, to be freed outside the lock.
+            return state.promise(Side::Receive);
+        }
+        let mut none = Spare::none();
+        // SAFETY: by the caller.
+        match unsafe { self.take(state, place.cast().as_ptr(), &mut none, wakes) } {
+            Take::Done => Some(Token::Delivered(place)),
+            Take::Meet(select) => Some(Token::Meet(select)),
+            Take::Closed => Some(Token::Closed),
+            Take::Empty => None,
+        }
     }
 
     /// Receives what a select was told to receive.

@@ -27,6 +27,11 @@ impl<V> Lock<V> {
         let guard = self.mutex.lock().expect("nothing panics while it holds the lock");
         LockGuard { guard: Some(guard), unlocks: self.unlocks.clone() }
     }
+
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, V>> {
+        let guard = self.mutex.try_lock().ok()?;
+        Some(LockGuard { guard: Some(guard), unlocks: self.unlocks.clone() })
+    }
 }
 
 pub(crate) struct LockGuard<'a, V> {
@@ -107,6 +112,15 @@ impl Critical {
         block(reason, commit);
     }
 
+    pub(crate) fn block_and_stay<F: FnOnce(Waiter) -> bool>(
+        self,
+        reason: WaitReason,
+        commit: F,
+    ) -> Critical {
+        block(reason, commit);
+        self
+    }
+
     pub(crate) fn block_until<F, E>(
         self,
         reason: WaitReason,
@@ -173,6 +187,21 @@ unsafe fn spawn<'a>(f: impl FnOnce() + 'a) -> thread::JoinHandle<()> {
 pub(crate) fn random() -> u64 {
     0
 }
+
+/// Nothing is cold in a model.
+pub(crate) struct Stride;
+
+impl Stride {
+    pub(crate) const fn new() -> Stride {
+        Stride
+    }
+
+    pub(crate) fn passes(&mut self, _: usize) -> Option<usize> {
+        None
+    }
+}
+
+pub(crate) fn prefetch(_: usize) {}
 
 /// Numbers channels in the order in which they are made.
 pub(crate) fn next_number() -> usize {

@@ -4,12 +4,13 @@ use super::Token;
 use crate::clock::Clock;
 use crate::core::{Core, Guard, Side, State};
 use crate::node::Node;
+use crate::queue::Wakes;
 use crate::receiver::{Flavor, Receiver};
 use crate::rt::Cell;
 use crate::sender::Sender;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// An end of a channel, whatever it carries.
 pub(crate) trait Endpoint {
@@ -19,6 +20,19 @@ pub(crate) trait Endpoint {
     fn core(&self) -> Option<&Core>;
 
     fn clock(&self) -> Option<&Clock>;
+
+    /// What a select is told if the operation would not block. A message moves to `place` at once, if
+    /// there is one, and its sender comes into `wakes`.
+    ///
+    /// # Safety
+    /// * `state` is what the lock of `core` guards.
+    /// * `place` has room for a message of a receive.
+    unsafe fn promise(
+        &self,
+        state: &mut State,
+        place: Option<NonNull<()>>,
+        wakes: &mut Wakes,
+    ) -> Option<Token>;
 
     /// Gives back what a select was told but does not do.
     fn abandon(&self, token: Token);
@@ -35,6 +49,15 @@ impl<T> Endpoint for Sender<T> {
 
     fn clock(&self) -> Option<&Clock> {
         None
+    }
+
+    unsafe fn promise(
+        &self,
+        state: &mut State,
+        _: Option<NonNull<()>>,
+        _: &mut Wakes,
+    ) -> Option<Token> {
+        state.promise(Side::Send)
     }
 
     fn abandon(&self, token: Token) {
@@ -62,6 +85,19 @@ impl<T> Endpoint for Receiver<T> {
         }
     }
 
+    unsafe fn promise(
+        &self,
+        state: &mut State,
+        place: Option<NonNull<()>>,
+        wakes: &mut Wakes,
+    ) -> Option<Token> {
+        match (&self.flavor, place) {
+            // SAFETY: by the caller.
+            (Flavor::Chan(chan), Some(place)) => unsafe { chan.deliver(state, place, wakes) },
+            _ => state.promise(Side::Receive),
+        }
+    }
+
     fn abandon(&self, token: Token) {
         if let Flavor::Chan(chan) = &self.flavor {
             chan.abandon(Side::Receive, token);
@@ -75,8 +111,10 @@ pub struct Case<'a> {
     pub(super) index: usize,
     pub(super) side: Side,
     pub(super) core: Option<&'a Core>,
-    /// Its place in the order in which cases are looked at.
-    pub(super) rank: u64,
+    pub(super) clock: Option<&'a Clock>,
+    /// The place of some case: in all cases together each place once, whatever the order. See
+    /// `run::Order`.
+    pub(super) shuffled: usize,
     /// The channel's lock while the select holds it; in the first of several cases of a channel.
     pub(super) guard: Cell<Option<Guard<'a>>>,
     /// What that lock guards.
@@ -87,7 +125,7 @@ pub struct Case<'a> {
 impl<'a> Case<'a> {
     /// A case without a place for its message.
     #[inline]
-    pub(crate) fn new(endpoint: &'a dyn Endpoint, index: usize) -> Case<'a> {
+    pub(crate) fn new(endpoint: &'a impl Endpoint, index: usize) -> Case<'a> {
         Case::with_slot(endpoint, index, ptr::null_mut())
     }
 
@@ -102,13 +140,14 @@ impl<'a> Case<'a> {
     }
 
     #[inline]
-    fn with_slot(endpoint: &'a dyn Endpoint, index: usize, slot: *mut ()) -> Case<'a> {
+    fn with_slot(endpoint: &'a impl Endpoint, index: usize, slot: *mut ()) -> Case<'a> {
         Case {
             endpoint,
             index,
             side: endpoint.side(),
             core: endpoint.core(),
-            rank: 0,
+            clock: endpoint.clock(),
+            shuffled: index,
             guard: Cell::new(None),
             state: ptr::null_mut(),
             node: Node::new(slot),
@@ -116,7 +155,17 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn copy(&self) -> Case<'a> {
-        Case::new(self.endpoint, self.index)
+        Case {
+            endpoint: self.endpoint,
+            index: self.index,
+            side: self.side,
+            core: self.core,
+            clock: self.clock,
+            shuffled: self.shuffled,
+            guard: Cell::new(None),
+            state: ptr::null_mut(),
+            node: Node::new(ptr::null_mut()),
+        }
     }
 
     /// Whether it is the case that holds its channel's lock.

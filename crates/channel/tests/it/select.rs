@@ -470,6 +470,67 @@ fn fair_among_goroutines_that_select_once() {
     assert!((850..=1150).contains(&firsts), "{firsts}");
 }
 
+/// Places and indices differ once an operation was removed, and the order that a select leaves behind
+/// is the next one's beginning.
+#[test]
+fn fair_after_a_removal() {
+    const ROUNDS: usize = 10_000;
+    let ends: Vec<_> = (0..4).map(|_| unbounded()).collect();
+    for (s, _) in &ends {
+        (0..2 * ROUNDS).for_each(|_| s.send(()).unwrap());
+    }
+    let mut select = Select::new();
+    let indices: Vec<_> = ends[..3].iter().map(|(_, r)| select.recv(r)).collect();
+    let first = select.select();
+    let chosen = first.index();
+    first.recv(&ends[chosen].1).unwrap();
+    select.remove(indices[0]);
+    let last = select.recv(&ends[3].1);
+    let mut select = select.clone();
+    let mut counts = [0; 4];
+    for _ in 0..ROUNDS {
+        let operation = select.select();
+        let index = operation.index();
+        assert!((1..=last).contains(&index));
+        counts[index] += 1;
+        operation.recv(&ends[index].1).unwrap();
+    }
+    for count in &counts[1..] {
+        assert!((ROUNDS * 30 / 100..=ROUNDS * 37 / 100).contains(count), "{counts:?}");
+    }
+}
+
+/// Several cases of one channel share its lock, also while another one has it now and then.
+#[test]
+fn a_channel_several_times_beside_others() {
+    const EACH: u32 = 2000;
+    for capacity in [0, 1] {
+        let (s, r) = bounded(capacity);
+        let (s2, r2) = bounded(capacity);
+        let feed = |s: Sender<u32>| go(move || (1..=EACH).for_each(|n| s.send(n).unwrap()));
+        let feeders = [feed(s), feed(s2)];
+        let (mut sum, mut ends) = (0, 0);
+        let (mut first, mut second) = (r, r2);
+        while ends < 2 {
+            let (got, from) = select! {
+                recv(first) -> n => (n, 1),
+                recv(second) -> n => (n, 2),
+                recv(first) -> n => (n, 1),
+                recv(second) -> n => (n, 2),
+            };
+            match (got, from) {
+                (Ok(n), _) => sum += n,
+                (Err(_), from) => {
+                    ends += 1;
+                    *(if from == 1 { &mut first } else { &mut second }) = never();
+                }
+            }
+        }
+        assert_eq!(sum, EACH * (EACH + 1));
+        feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    }
+}
+
 #[test]
 fn biased_takes_the_first() {
     let (s1, r1) = unbounded();
