@@ -227,7 +227,7 @@ impl Deref for NodeRef {
 
     #[inline]
     fn deref(&self) -> &Node {
-        // SAFETY: I1.
+        // SAFETY: I1: it stays where it is while anybody may use this.
         unsafe { self.0.as_ref() }
     }
 }

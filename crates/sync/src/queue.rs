@@ -165,20 +165,30 @@ impl Queue {
         true
     }
 
-    /// Grants all who wish for a share; `admit` is called before each, `reject` after a claim that
-    /// failed.
-    pub(crate) fn claim_shared(&mut self, wakes: &mut Wakes, admit: impl Fn(), reject: impl Fn()) {
+    /// Claims all who wish for a share; `admit` is called before each, `reject` after a claim that
+    /// failed. False if all did.
+    pub(crate) fn claim_shared(
+        &mut self,
+        outcome: Outcome,
+        wakes: &mut Wakes,
+        admit: impl Fn(),
+        reject: impl Fn(),
+    ) -> bool {
         let mut next = self.first;
+        let mut is_any_claimed = false;
         while let Some(node) = next {
             // Once claimed it may be gone.
             next = node.next.get();
             if node.wish == Wish::Shared {
                 admit();
-                if !self.claim(node, Outcome::Granted, wakes) {
+                if self.claim(node, outcome, wakes) {
+                    is_any_claimed = true;
+                } else {
                     reject();
                 }
             }
         }
+        is_any_claimed
     }
 
     /// How long all of them have waited, roughly, if a profile wants to know: that of the first,

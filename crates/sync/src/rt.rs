@@ -5,7 +5,7 @@ pub(crate) use {
     gosched_base::{CachePadded, Lock, LockGuard, os::monotonic_ns as now_ns},
     gosched_sched::{
         Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, give_way,
-        give_way_if_alone, is_busy, may_spin,
+        give_way_if_alone, is_busy, may_spin, may_spin_briefly,
     },
     std::{
         cell::Cell,
@@ -26,7 +26,7 @@ pub(crate) use {
     },
     model::{
         CachePadded, Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter,
-        block_unless, block_until, give_way_if_alone, is_busy, may_spin, now_ns,
+        block_unless, block_until, give_way_if_alone, is_busy, may_spin, may_spin_briefly, now_ns,
     },
 };
 

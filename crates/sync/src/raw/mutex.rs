@@ -147,7 +147,7 @@ impl RawMutex {
             is_woken: false,
             has_waited: false,
             is_starving: false,
-            spin: Spin::default(),
+            spin: Spin::for_one(),
         };
         while self.is_worth_spinning(&mut me) {}
         let node = Node::new(Wish::Whole, now_ns());
@@ -168,7 +168,7 @@ impl RawMutex {
                 is_woken: true,
                 has_waited: true,
                 is_starving: now_ns().saturating_sub(node.since) > STARVING_NS,
-                spin: Spin::default(),
+                spin: Spin::for_one(),
             };
             while self.is_worth_spinning(&mut me) {}
         }
@@ -178,7 +178,7 @@ impl RawMutex {
     fn is_worth_spinning(&self, me: &mut Contender) -> bool {
         // ORDERING: Relaxed for all; a hint, and whoever takes the lock acquires.
         let word = self.word.load(Relaxed);
-        if word & (LOCKED | STARVING) != LOCKED || !me.spin.again() {
+        if word & (LOCKED | STARVING) != LOCKED || !me.spin.again(word & WAITING != 0) {
             return false;
         }
         let may_announce = !me.is_woken && word & (WOKEN | WAITING) == WAITING;

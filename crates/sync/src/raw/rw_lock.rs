@@ -2,9 +2,9 @@
 //!
 //! Readers join other readers only while nobody waits, so a writer waits for those who read when it
 //! came, not for those who come later. A free lock is anybody's, until somebody starves. When it
-//! becomes free and a reader is first in the queue, all readers in the queue are let in; a writer
-//! is woken and competes, or is given the lock once it has waited for 1 ms, as in the mutex. So
-//! neither side can keep the other out.
+//! becomes free the first in the queue is woken and competes, a reader with all others of the
+//! queue, or is given the lock once it has waited for 1 ms, as in the mutex. So neither side can keep
+//! the other out.
 //!
 //! Go's goes to the waiting writer each time, and to all readers after it; then each collision
 //! makes everybody wait for somebody who has yet to run.
@@ -16,8 +16,9 @@
 //! * I1. WAITING and STARVING change under the queue's lock only. STARVING implies WAITING.
 //! * I2. Whoever sets WRITER or adds a reader, or is given the lock, undoes it once. A free lock
 //!   with STARVING is taken only by [`settle`](RawRwLock::settle), for the first waiter.
-//! * I3. WOKEN is cleared by one who was woken or has set it itself: when it takes the lock, or
-//!   when it queues (with the lock taken, or STARVING seen set, so that a release is to come).
+//! * I3. WOKEN is cleared by the writer that was woken: when it takes the lock, or when it queues
+//!   (with the lock taken, or STARVING seen set, so that a release is to come). Readers are woken
+//!   without it; each takes the lock, whose release settles, or queues.
 //! * I4. After each release that leaves the lock free and WAITING without WOKEN, or with STARVING,
 //!   somebody settles.
 //! * I5. [`read`](RawRwLock::read) adds its reader first and looks then, since an addition can't
@@ -28,7 +29,7 @@
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use super::STARVING_NS;
+use super::{STARVING_NS, Spin};
 use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
@@ -233,10 +234,9 @@ impl RawRwLock {
         wakes.wake(critical);
     }
 
-    /// Waits without looking again first, unlike the mutex, as Go's: with readers about, those who
-    /// look at the word keep the line from the one who is to leave it.
     #[cold]
     fn lock_contended(&self, side: Side, patience: Patience<'_>) -> bool {
+        self.spin(side);
         let node = Node::new(side.wish, now_ns());
         let mut me = Contender { side, is_woken: false, is_starving: false };
         let mut has_waited = false;
@@ -254,8 +254,21 @@ impl RawRwLock {
             }
             node.renew();
             has_waited = true;
-            me.is_woken = true;
+            me.is_woken = side.wish == Wish::Whole;
             me.is_starving = now_ns().saturating_sub(node.since) > STARVING_NS;
+            self.spin(side);
+        }
+    }
+
+    /// Spins a little while the lock is not the side's to take.
+    fn spin(&self, side: Side) {
+        let mut spin = Spin::for_shared();
+        loop {
+            // ORDERING: Relaxed; a hint, and whoever takes the lock acquires.
+            let word = self.word.load(Relaxed);
+            if (side.may_take)(word) || word & STARVING != 0 || !spin.again(word & WAITING != 0) {
+                return;
+            }
         }
     }
 
@@ -339,8 +352,8 @@ impl RawRwLock {
         }
     }
 
-    /// I4. Lets readers in, or wakes a writer or gives it the lock. True: the caller should give
-    /// way to them.
+    /// I4. Wakes readers or a writer, or gives them the lock. True: the caller should give way to
+    /// them.
     fn settle(&self, queue: &mut Queue, wakes: &mut Wakes) -> bool {
         while let Some(first) = queue.first() {
             // ORDERING: Relaxed; the exchanges decide.
@@ -350,14 +363,16 @@ impl RawRwLock {
             }
             let age = now_ns().saturating_sub(first.since);
             let is_late = age > STARVING_NS;
-            let settled = match first.wish {
-                Wish::Shared => self.let_readers_in(word, queue, wakes, is_late),
-                _ if word & STARVING != 0 || is_late => self.give(word, queue, wakes, is_late),
-                _ => self.wake_first(word, queue, wakes),
+            let gives = is_late || word & STARVING != 0;
+            let settled = match (first.wish, gives) {
+                (Wish::Shared, true) => self.let_readers_in(word, queue, wakes, is_late),
+                (Wish::Shared, false) => self.wake_readers(queue, wakes),
+                (_, true) => self.give(word, queue, wakes, is_late),
+                (_, false) => self.wake_first(word, queue, wakes),
             };
             if settled {
                 // Else they would wait for the rest of the caller's slice.
-                return is_late || word & STARVING != 0 || is_busy();
+                return gives || is_busy();
             }
         }
         self.publish(queue, true);
@@ -373,6 +388,16 @@ impl RawRwLock {
         };
         // ORDERING: Relaxed; under the lock.
         self.word.fetch_and(!cleared, Relaxed);
+    }
+
+    /// Lets all readers of the queue compete. False: none was there any more.
+    ///
+    /// They have no share until they run: whoever runs would wait for all of them, one by one, and
+    /// those who spin meanwhile would keep the processors from them.
+    fn wake_readers(&self, queue: &mut Queue, wakes: &mut Wakes) -> bool {
+        let are_woken = queue.claim_shared(Outcome::Woken, wakes, || (), || ());
+        self.publish(queue, false);
+        are_woken
     }
 
     /// Lets all readers of the queue in. False: somebody was faster, or none was there any more.
@@ -417,6 +442,7 @@ impl RawRwLock {
     /// The lock is held by readers, of whom the caller knows one to stay.
     fn admit_readers(&self, queue: &mut Queue, wakes: &mut Wakes) {
         queue.claim_shared(
+            Outcome::Granted,
             wakes,
             // ORDERING: Acquire as in `read`, for those let in; their wakes carry it on.
             || _ = self.word.fetch_add(ONE_READER, Acquire),

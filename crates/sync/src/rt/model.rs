@@ -46,6 +46,10 @@ pub(crate) fn may_spin() -> bool {
     SPINS.get()
 }
 
+pub(crate) fn may_spin_briefly() -> bool {
+    SPINS.get()
+}
+
 pub(crate) fn is_busy() -> bool {
     false
 }
