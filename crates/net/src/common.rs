@@ -208,12 +208,14 @@ macro_rules! socket {
 pub(crate) use socket;
 
 /// `Read` and `Write` for a stream type and for references to it.
+///
+/// `short_read_empties`: a read ends early only where there is nothing more, see `Pollable::read`.
 macro_rules! stream {
-    ($ours:ident) => {
+    ($ours:ident, short_read_empties: $empties:expr) => {
         impl ::std::io::Read for &$ours {
             #[inline]
             fn read(&mut self, buffer: &mut [u8]) -> ::std::io::Result<usize> {
-                self.io.call($crate::Direction::Read, |mut file| file.read(buffer))
+                self.io.read($empties, buffer.len(), |mut file| file.read(buffer))
             }
 
             fn read_vectored(

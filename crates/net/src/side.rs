@@ -3,12 +3,15 @@
 use crate::turn::Turn;
 use std::io;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// One direction of a file.
 pub(crate) struct Side {
     pub(crate) turn: Turn,
+    /// The last look under the turn has left nothing: who has the turn may wait without another.
+    /// Written by: who has the turn.
+    is_empty: AtomicBool,
     /// How long each call may wait, in nanoseconds; 0: as long as it takes.
     timeout_ns: AtomicU64,
     /// Until when all calls may wait, in nanoseconds after [`EPOCH`]; 0: for ever.
@@ -24,7 +27,12 @@ fn nanoseconds(d: Duration) -> u64 {
 
 impl Side {
     pub(crate) const fn new() -> Side {
-        Side { turn: Turn::new(), timeout_ns: AtomicU64::new(0), deadline_ns: AtomicU64::new(0) }
+        Side {
+            turn: Turn::new(),
+            is_empty: AtomicBool::new(false),
+            timeout_ns: AtomicU64::new(0),
+            deadline_ns: AtomicU64::new(0),
+        }
     }
 
     /// With the same limits as `other` has now.
@@ -34,6 +42,28 @@ impl Side {
         side.timeout_ns.store(other.timeout_ns.load(Relaxed), Relaxed);
         side.deadline_ns.store(other.deadline_ns.load(Relaxed), Relaxed);
         side
+    }
+
+    /// Whether it seems that there is nothing; a hint for those without the turn.
+    #[inline]
+    pub(crate) fn seems_empty(&self) -> bool {
+        // ORDERING: Relaxed; `take_empty` asks again under the turn.
+        self.is_empty.load(Relaxed)
+    }
+
+    /// Whether there was nothing left when the turn was last held. From now on there may be: the
+    /// caller is about to take a note. Holder of the turn only.
+    pub(crate) fn take_empty(&self) -> bool {
+        // ORDERING: Relaxed; the turn's lock orders its holders.
+        let is_empty = self.is_empty.load(Relaxed);
+        self.is_empty.store(false, Relaxed);
+        is_empty
+    }
+
+    /// The caller's look has left nothing. Holder of the turn only.
+    pub(crate) fn note_empty(&self) {
+        // ORDERING: Relaxed; as in `take_empty`.
+        self.is_empty.store(true, Relaxed);
     }
 
     pub(crate) fn timeout(&self) -> Option<Duration> {

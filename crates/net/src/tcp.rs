@@ -32,7 +32,7 @@ pub struct TcpStream {
 }
 
 socket!(TcpStream, std::net::TcpStream, timeouts: both);
-stream!(TcpStream);
+stream!(TcpStream, short_read_empties: true);
 
 impl TcpStream {
     /// Connects to the first of the addresses that answers.

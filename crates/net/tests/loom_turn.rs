@@ -6,12 +6,14 @@
 //! woken twice fails an assertion. Each test names changes of the code that it is known to catch.
 #![cfg(loom)]
 
-#[allow(unused_imports, unused_macros, dead_code, reason = "made for the scheduler's models")]
 #[path = "../../sched/tests/model/rt.rs"]
 mod base;
 #[allow(unreachable_pub, dead_code, reason = "the scheduler's")]
 #[path = "../../sched/src/cancel.rs"]
 mod cancel;
+#[allow(unused_imports, unused_macros, dead_code, reason = "made for the scheduler's models")]
+#[path = "../../base/tests/model/explore.rs"]
+mod explore;
 #[allow(dead_code, reason = "the sockets'")]
 #[path = "../src/turn.rs"]
 mod turn;
@@ -50,25 +52,13 @@ mod reason {
     }
 }
 
+use explore::explore;
 use loom::cell::UnsafeCell;
 use loom::thread;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 use turn::{Taken, Turn};
-
-/// Runs `model` in every order with at most three preemptions; its results.
-fn explore<T: Ord + Send + 'static>(model: impl Fn() -> T + Send + Sync + 'static) -> BTreeSet<T> {
-    let results = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(3).min(3));
-    let seen = results.clone();
-    builder.check(move || {
-        let result = model();
-        seen.lock().unwrap().insert(result);
-    });
-    Arc::into_inner(results).unwrap().into_inner().unwrap()
-}
 
 /// A file that one may use at a time.
 struct File {
@@ -97,7 +87,7 @@ impl File {
 /// not look at `taken` again (it waits for ever).
 #[test]
 fn one_has_the_turn_at_a_time_and_all_get_it() {
-    let outcomes = explore(|| {
+    let outcomes = explore(3, || {
         let file = File::new();
         let others = [0, 1].map(|_| {
             let file = file.clone();
@@ -119,7 +109,7 @@ fn one_has_the_turn_at_a_time_and_all_get_it() {
 /// that leaves the node in the queue, or its `last`, or always says that it was there.
 #[test]
 fn a_deadline_races_with_the_turn() {
-    let outcomes = explore(|| {
+    let outcomes = explore(3, || {
         let file = File::new();
         assert_eq!(file.turn.take(None, None), Taken::AtOnce);
         let _passes = wait::let_time_pass();
@@ -146,7 +136,7 @@ fn a_deadline_races_with_the_turn() {
 /// A cancellation while the turn comes: one of the two, and the turn is not lost.
 #[test]
 fn a_cancellation_races_with_the_turn() {
-    let outcomes = explore(|| {
+    let outcomes = explore(3, || {
         let file = File::new();
         assert_eq!(file.turn.take(None, None), Taken::AtOnce);
         let cancellation = Arc::new(cancel::Cancellation::new());
@@ -175,7 +165,7 @@ fn a_cancellation_races_with_the_turn() {
 /// have it. Catches: `look_again` that counts those whom it sends back as holders (nobody gets it).
 #[test]
 fn who_looks_again_does_not_keep_the_turn() {
-    let outcomes = explore(|| {
+    let outcomes = explore(3, || {
         let file = File::new();
         assert_eq!(file.turn.take(None, None), Taken::AtOnce);
         let waits = thread::spawn({

@@ -30,7 +30,8 @@ pub struct UnixStream {
 }
 
 socket!(UnixStream, net::UnixStream, timeouts: both);
-stream!(UnixStream);
+// A read ends at each message that carries descriptors.
+stream!(UnixStream, short_read_empties: false);
 
 impl UnixStream {
     /// Connects to the socket at `path`.
