@@ -3,13 +3,13 @@
 //! A handler may do next to nothing, so ours sets a bit and wakes a thread that sends the messages.
 //! Nothing of the runtime's own is visible here: the signals by which it stops goroutines and
 //! notices faults can't be asked for.
-//!
-//! Steps of a signal: S1 the handler sets its bit in `PENDING`, S2 it writes to the eventfd; of the
-//! dispatcher: D1 it reads the eventfd, D2 it takes all bits, D3 it sends. A bit that is set after
-//! D2 has its write after D1, which makes the next read return.
 
+mod bell;
 mod dispatch;
 mod handler;
+mod pending;
+mod rt;
+mod table;
 
 use gosched_channel::{Receiver, bounded};
 use std::fmt;
@@ -141,14 +141,12 @@ pub fn notify(signals: &[Signal]) -> Receiver<Signal> {
 ///
 /// Channels that had asked for them get them no more.
 pub fn ignore(signals: &[Signal]) {
-    dispatch::remove(signals);
-    signals.iter().for_each(|signal| handler::ignore(*signal));
+    dispatch::ignore(signals);
 }
 
 /// These signals do again what they did before [`notify`] and [`ignore`]. Go's `signal.Reset`.
 ///
 /// Channels that had asked for them get them no more.
 pub fn reset(signals: &[Signal]) {
-    dispatch::remove(signals);
-    signals.iter().for_each(|signal| handler::restore(*signal));
+    dispatch::reset(signals);
 }
