@@ -23,6 +23,12 @@ fn main() {
             refuse_threads();
             blocks(60);
         }
+        "memoryless" => {
+            refuse_memory();
+            // No timers, which need memory of their own.
+            start_blocks(60).into_iter().for_each(|g| g.join().unwrap());
+            print("done", 60);
+        }
         "pipes" => pipes(number(2), number(3), env::args().nth(4).as_deref() == Some("declared")),
         "locked" => locked(),
         "ticker" => ticker(),
@@ -41,11 +47,14 @@ fn print(key: &str, value: impl std::fmt::Display) {
 }
 
 /// Half of them declare that they block, half do not.
-fn blocks(count: usize) {
+fn start_blocks(count: usize) -> Vec<thread::JoinHandle<()>> {
     let sleep = || std::thread::sleep(Duration::from_millis(5));
-    let all: Vec<_> = (0..count)
-        .map(|i| go(move || if i % 2 == 0 { blocking(sleep) } else { sleep() }))
-        .collect();
+    let start = |i| go(move || if i % 2 == 0 { blocking(sleep) } else { sleep() });
+    (0..count).map(start).collect()
+}
+
+fn blocks(count: usize) {
+    let all = start_blocks(count);
     let most = go(|| (0..20).map(|_| machines_after_ms(1)).max());
     all.into_iter().for_each(|g| g.join().unwrap());
     print("machines_max", most.join().unwrap().unwrap_or(0));
@@ -61,6 +70,33 @@ fn machines_after_ms(ms: u64) -> u64 {
 fn refuse_threads() {
     filter::refuse(&[libc::SYS_clone, libc::SYS_clone3], libc::EAGAIN);
     assert!(std::thread::Builder::new().spawn(|| ()).is_err(), "threads are refused");
+}
+
+/// From here on there is no memory but what libc and the runtime have at hand: stacks for threads and
+/// for goroutines, and what libc's allocator gets without a mapping.
+fn refuse_memory() {
+    const AT_HAND: usize = 80;
+    let all_are_there = Arc::new(gosched::sync::Barrier::new(AT_HAND));
+    let all: Vec<_> = (0..AT_HAND)
+        .map(|_| {
+            let all_are_there = all_are_there.clone();
+            go(move || all_are_there.wait())
+        })
+        .collect();
+    all.into_iter().for_each(|g| assert!(g.join().is_ok()));
+    let all_are_there = Arc::new(std::sync::Barrier::new(AT_HAND));
+    let all: Vec<_> = (0..AT_HAND)
+        .map(|_| {
+            let all_are_there = all_are_there.clone();
+            // As large as a machine's.
+            let builder = std::thread::Builder::new().stack_size(256 << 10);
+            builder.spawn(move || all_are_there.wait()).expect("there is memory")
+        })
+        .collect();
+    all.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
+    filter::refuse(&[libc::SYS_mmap], libc::ENOMEM);
+    let large = std::thread::Builder::new().stack_size(64 << 20);
+    assert!(large.spawn(|| ()).is_err(), "memory is refused");
 }
 
 /// `count` goroutines read one byte each from `shared` pipes that stay empty for a while.

@@ -4,8 +4,10 @@
 use gosched::{go, run, runtime, thread};
 use std::arch::asm;
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use testprogs::filter;
 use testprogs::random::Random;
 use testprogs::registers::{FLAG_AC, FLAGS_ANY, Held};
 use testprogs::signals::{Surroundings, install, install_past_libc, send, thread_id};
@@ -17,9 +19,13 @@ const ENOUGH: u64 = 300;
 
 fn main() {
     let kind = std::env::args().nth(1).expect("a kind");
+    if kind == "one-stack" {
+        // No alternate stacks: handlers run on the goroutines' own.
+        filter::refuse(&[libc::SYS_sigaltstack], libc::EPERM);
+    }
     gosched::Config::new().slice(Duration::from_micros(100)).start().expect("it is the first");
     run(move || match kind.as_str() {
-        "registers" => registers(FLAGS_ANY),
+        "registers" | "one-stack" => registers(FLAGS_ANY),
         "alignment" => registers(FLAG_AC),
         "initial" => initial(),
         "handlers" => handlers(|handler| install_past_libc(libc::SIGUSR1, handler)),
@@ -52,7 +58,7 @@ fn registers(flags: u64) {
                 while !is_enough(before) {
                     let kept = Held::random(&mut random, flags);
                     let mut held = kept.clone();
-                    held.keep(ROUNDS);
+                    at_offset(i, || held.keep(ROUNDS));
                     wrong += u64::from(held != kept);
                 }
                 wrong
@@ -61,6 +67,22 @@ fn registers(flags: u64) {
         .collect();
     print("wrong", hogs.into_iter().map(|hog| hog.join().expect("no panic")).sum::<u64>());
     print("preemptions", runtime::preemptions().in_place - before);
+}
+
+/// Runs `f` with the stack pointer at one of the four places in a cache line that it may have.
+fn at_offset(which: u64, f: impl FnOnce()) {
+    fn below<const BYTES: usize>(f: impl FnOnce()) {
+        let room = [0_u8; BYTES];
+        black_box(&room);
+        f();
+        black_box(&room);
+    }
+    match which % 4 {
+        0 => below::<64>(f),
+        1 => below::<80>(f),
+        2 => below::<96>(f),
+        _ => below::<112>(f),
+    }
 }
 
 /// What a goroutine that waits finds in the registers when it goes on where a hog was stopped.

@@ -15,6 +15,14 @@ use gosched::{go, run, runtime, trace};
 
 struct Strict;
 
+/// What small tasks are allocated with, see `blocks` in gosched-sched.
+const BLOCK: Layout = match Layout::from_size_align(56, 16) {
+    Ok(layout) => layout,
+    Err(_) => panic!("sixteen is a power of two"),
+};
+static MADE: AtomicUsize = AtomicUsize::new(0);
+static FREED: AtomicUsize = AtomicUsize::new(0);
+
 #[global_allocator]
 static ALLOCATOR: Strict = Strict;
 
@@ -22,12 +30,18 @@ static ALLOCATOR: Strict = Strict;
 unsafe impl GlobalAlloc for Strict {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check();
+        if layout == BLOCK {
+            MADE.fetch_add(1, SeqCst);
+        }
         // SAFETY: by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         check();
+        if layout == BLOCK {
+            FREED.fetch_add(1, SeqCst);
+        }
         // SAFETY: by the caller.
         unsafe { System.dealloc(start, layout) };
     }
@@ -57,6 +71,7 @@ pub(crate) fn main() {
         while !is_enough() && begun.elapsed() < Duration::from_secs(200) {
             rounds.next().into_iter().for_each(round);
         }
+        waves();
     });
     let counted = runtime::counters();
     println!("steals={}", counted.steals);
@@ -69,6 +84,20 @@ fn is_enough() -> bool {
     let counted = runtime::counters();
     let least = counted.timers.min(counted.overflows).min(counted.runs_in_place);
     least > 0 && (runtime::gomaxprocs(0) == 1 || counted.steals > 0)
+}
+
+/// Small tasks use the memory of those before them, until a collection frees it.
+fn waves() {
+    let (waves, tasks) = (40, 1000);
+    let made = MADE.load(SeqCst);
+    for _ in 0..waves {
+        let wave: Vec<_> = (0..tasks).map(|_| go(|| ())).collect();
+        wave.into_iter().for_each(|task| task.join().expect("it does not panic"));
+    }
+    println!("small_tasks={}", waves * tasks);
+    println!("blocks_made={}", MADE.load(SeqCst) - made);
+    runtime::gc();
+    println!("blocks_left={}", MADE.load(SeqCst) - FREED.load(SeqCst));
 }
 
 /// A bit of everything, every other time with a trace of it.

@@ -333,18 +333,22 @@ fn dump() {
     print!("{}", dump_with(&[("[sleep]:", 1), ("[park]:", 1)]));
 }
 
-/// Two goroutines compute beside this one on two processors, and one is in a call: sooner or later one of
-/// the former runs on the other thread, and one was stopped where it computes.
+/// Two goroutines compute beside this one on two processors, one does where it can't be moved, and one is
+/// in a call: sooner or later one of the first runs on the other thread, one was stopped where it
+/// computes, and the third is frozen with its thread.
 fn dump_states() {
     let (end, ended) = std::sync::mpsc::channel::<()>();
     drop(named("in call", move || blocks_in_a_call(&ended)));
     (0..2).for_each(|_| drop(named("computes", computes_for_ever)));
-    let wanted: [(&str, &[&str]); 3] = [
+    drop(named("stays", || on_a_foreign_stack(computes_there)));
+    let wanted: [(&str, &[&str]); 4] = [
         ("\"in call\" [syscall", &["sched_fatal::blocks_in_a_call(...)"]),
         ("\"computes\" [running", &["\tgoroutine running on other thread; stack unavailable"]),
         ("\"computes\" [runnable", &["sched_fatal::computes_for_ever(...)"]),
+        // Where it was stopped, by which function of its own.
+        ("\"stays\" [runnable, locked to thread", &["sched_fatal::computes_there(...)"]),
     ];
-    let mut seen = [false; 3];
+    let mut seen = [false; 4];
     while seen.contains(&false) {
         let mut text = String::new();
         runtime::dump(&mut text).expect("a String takes everything");
@@ -357,13 +361,37 @@ fn dump_states() {
         thread::yield_now();
     }
     drop(end);
-    println!("seen=3");
+    println!("seen=4\nfrozen={}", runtime::preemptions().frozen);
 }
 
 #[inline(never)]
 fn blocks_in_a_call(ended: &std::sync::mpsc::Receiver<()>) {
     let _ = gosched::blocking(|| ended.recv());
     std::hint::black_box(ended);
+}
+
+/// Runs `f` where the runtime does not know the stack, so that it can't go on on another thread.
+fn on_a_foreign_stack(f: extern "C" fn()) {
+    let mut stack = vec![0_u8; 256 << 10];
+    // SAFETY: contexts are plain data; `getcontext` fills them.
+    let mut there: libc::ucontext_t = unsafe { std::mem::zeroed() };
+    let mut back = there;
+    // SAFETY: fills the context, which is ours.
+    assert_eq!(unsafe { libc::getcontext(&mut there) }, 0);
+    there.uc_stack.ss_sp = stack.as_mut_ptr().cast();
+    there.uc_stack.ss_size = stack.len();
+    there.uc_link = &mut back;
+    // SAFETY: an initialised context with a stack of its own; the function takes no arguments.
+    unsafe { libc::makecontext(&mut there, f, 0) };
+    // SAFETY: both contexts and the stack outlive the call, which returns when `f` does.
+    assert_eq!(unsafe { libc::swapcontext(&mut back, &there) }, 0);
+}
+
+#[inline(never)]
+extern "C" fn computes_there() {
+    loop {
+        std::hint::black_box(2);
+    }
 }
 
 #[inline(never)]

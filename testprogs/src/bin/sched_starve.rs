@@ -2,6 +2,7 @@
 //! all the same: `sched_starve KIND`. Hangs if it has not.
 
 use std::env;
+use std::io::{Read, Write};
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -9,6 +10,7 @@ use std::sync::atomic::{
 use std::time::Duration;
 
 use gosched::channel::bounded;
+use gosched::net::UnixStream;
 use gosched::thread::{self, Builder};
 use gosched::{go, run, runtime};
 
@@ -24,6 +26,7 @@ fn main() {
         "urgent" => behind_an_urgent_one(),
         "busy" => behind_one_that_never_waits(),
         "next" => behind_a_pair_and_the_global_queue(),
+        "network" => behind_the_network(),
         other => panic!("no kind {other}"),
     });
     println!("passes={}", PASSES.load(Relaxed));
@@ -139,6 +142,57 @@ fn behind_a_pair_and_the_global_queue() {
     first.join().expect("it does not panic");
     second.thread().unpark();
     second.join().expect("it does not panic");
+}
+
+/// On two processors: two that send each other bytes, so that there is always something to poll, and
+/// one in the ring of a goroutine that computes. Passes count from when it was there.
+fn behind_the_network() {
+    let (a, b) = UnixStream::pair().expect("two sockets");
+    let others = [(a, true), (b, false)].map(|(end, begins)| go(move || send_back(end, begins)));
+    let waits = go(|| {
+        park_until_asked();
+        WAS_RUN.store(PASSES.load(Relaxed) + 1, Release);
+    });
+    let displaces = go(park_until_asked);
+    give_way_until(1000);
+    IS_ASKED.store(true, Release);
+    waits.thread().unpark();
+    // Takes the next slot, so that the other one is in the ring.
+    displaces.thread().unpark();
+    let begun = PASSES.load(Relaxed);
+    while WAS_RUN.load(Acquire) == 0 && PASSES.load(Relaxed) < begun + 200_000 {
+        std::hint::spin_loop();
+    }
+    let passes = WAS_RUN.load(Acquire).checked_sub(1).expect("it has its turn");
+    STOP.store(true, Release);
+    others.into_iter().chain([waits, displaces]).for_each(|g| g.join().expect("it does not panic"));
+    PASSES.store(passes.saturating_sub(begun), Relaxed);
+}
+
+/// Whether the two that wait may go on.
+static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+fn park_until_asked() {
+    while !IS_ASKED.load(Acquire) {
+        thread::park();
+    }
+}
+
+/// How many passes there were when it ran, and one; 0: it has not.
+static WAS_RUN: AtomicU64 = AtomicU64::new(0);
+
+/// Sends a byte for each that comes, until told to stop, or the other one has stopped.
+fn send_back(mut end: UnixStream, begins: bool) {
+    let mut byte = [0];
+    if begins {
+        end.write_all(&byte).expect("there is room");
+    }
+    while !STOP.load(Acquire) {
+        if end.read_exact(&mut byte).and_then(|()| end.write_all(&byte)).is_err() {
+            return;
+        }
+        PASSES.fetch_add(1, Relaxed);
+    }
 }
 
 static SECOND: std::sync::OnceLock<thread::Thread> = std::sync::OnceLock::new();

@@ -149,10 +149,10 @@ impl<'scope> Scope<'scope, '_> {
             drop(packet);
             drop(in_scope);
         };
+        // The handle, the other owner of the outcome, can't leave the scope.
         // SAFETY: `scope` returns only after `in_scope` was dropped, the goroutine's last act, or
         // with the body if it never became a goroutine; so all that `f` borrows outlives its use.
-        // The handle, the other owner of the outcome, can't leave the scope. All is Send by the
-        // bounds.
+        // All is Send by the bounds.
         let handle = unsafe { builder.spawn_unchecked_at(body, site) }?;
         Ok(ScopedJoinHandle { handle, result, scope: PhantomData })
     }

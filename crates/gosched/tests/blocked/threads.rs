@@ -15,6 +15,15 @@ fn a_system_that_refuses_threads_is_survived() {
     assert_eq!(ended.number("done"), 60);
 }
 
+/// libc has a stack for a thread, but there is no memory for its signal stack. What a thread needs is
+/// taken before it is made, so that it is refused like any other: a thread that finds none can only
+/// end the process, as std's do.
+#[test]
+fn a_system_without_memory_for_threads_is_survived() {
+    let ended = run("", "block_threads", &["memoryless"]);
+    assert_eq!(ended.number("done"), 60);
+}
+
 #[test]
 fn the_world_stops_while_processors_wait_for_a_thread() {
     assert_eq!(run("maxthreads=4", "block_threads", &["stop-at-limit"]).number("done"), 30);

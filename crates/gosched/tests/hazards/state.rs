@@ -14,6 +14,15 @@ fn every_register_outlives_preemption() {
     assert!(ended.number("preemptions") >= 300);
 }
 
+/// Without alternate stacks the kernel's frames lie right below the code that they have interrupted, and
+/// what is left for the trampoline must not be written into them.
+#[test]
+fn so_does_every_register_where_handlers_have_no_stack_of_their_own() {
+    let ended = hazard("one-stack");
+    assert_eq!(ended.number("wrong"), 0);
+    assert!(ended.number("preemptions") >= 300);
+}
+
 /// With EFLAGS.AC set the CPU refuses unaligned accesses, the runtime's own among them.
 #[test]
 fn alignment_checks_stay_with_who_wants_them() {

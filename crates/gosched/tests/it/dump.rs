@@ -48,12 +48,15 @@ fn states_reasons_and_places() {
     assert!(shape.len() <= expected.len(), "{}", ended.story());
 }
 
-/// Goroutines that run on another thread, were stopped where they compute, or are in a call.
+/// Goroutines that run on another thread, were stopped where they compute, are frozen with their
+/// thread, or are in a call.
 #[test]
 fn those_that_do_not_wait() {
     let ended = Child::new("sched_fatal", &["dump-states"]).procs(2).run();
     ended.expect_code(0);
-    assert_eq!(ended.out(), "seen=3\n", "{}", ended.story());
+    let figures = ended.figures();
+    figures.expect("seen", 4);
+    figures.expect_some("frozen");
 }
 
 /// How long it takes is printed, and means something in a release build on a quiet machine only.

@@ -30,7 +30,7 @@ fn a_panic_while_unwinding_aborts() {
 /// Two hundred goroutines switch while they unwind, and change machines.
 #[test]
 fn goroutines_wait_while_they_unwind() {
-    for settings in ["", "tls=syscall", "tls=slot", "tls=deadthread"] {
+    for settings in ["", "tls=shared", "tls=syscall", "tls=slot", "tls=deadthread"] {
         for procs in [1, 2, 8] {
             let child = Child::new(FATAL, &["panic-parked"]).procs(procs);
             let ended = child.env("GOSCHED", settings).run();

@@ -34,6 +34,16 @@ fn a_ring_behind_one_that_never_waits() {
     has_its_turn("busy", u64::MAX);
 }
 
+/// A machine that finds something whenever it polls takes what lies in another's ring all the same,
+/// and does so at once. (What happens to be stolen before or between is no pass.)
+#[test]
+fn a_ring_behind_one_that_computes_and_the_network() {
+    for settings in ["asyncpreemptoff=1", "asyncpreemptoff=1,tls=shared"] {
+        let child = Child::new("sched_starve", &["network"]).procs(2).env("GOSCHED", settings);
+        child.run().figures().expect_at_most("passes", 1000);
+    }
+}
+
 /// Sixty turns in the ring, of which each waits for at most two of the global queue's: 61 rounds each.
 #[test]
 fn a_ring_behind_a_pair_and_the_global_queue() {

@@ -26,6 +26,55 @@ fn text(payload: &(dyn Any + Send)) -> &str {
     payload.downcast_ref::<&str>().expect("a text")
 }
 
+/// Closures that fill a task's block, are one byte too large for it, or are aligned more strictly.
+#[test]
+fn closures_of_every_size_are_run_and_dropped_once() {
+    #[repr(align(128))]
+    struct Aligned(u8);
+
+    fn one<const BYTES: usize>(dropped: &Arc<()>, named: bool, is_joined: bool) {
+        let (held, bytes, aligned) = (Arc::clone(dropped), [3_u8; BYTES], Aligned(4));
+        let builder = if named { Builder::new().name("x".repeat(BYTES)) } else { Builder::new() };
+        let is_large = BYTES % 2 == 1;
+        let task = move || {
+            let sum: usize = bytes.iter().map(|byte| usize::from(*byte)).sum();
+            (held, sum)
+        };
+        if is_large {
+            let task = move || {
+                let at = &raw const aligned;
+                assert_eq!((at.addr() % 128, aligned.0), (0, 4));
+                task()
+            };
+            finish::<BYTES>(builder.spawn(task).expect("a goroutine"), is_joined);
+        } else {
+            finish::<BYTES>(builder.spawn(task).expect("a goroutine"), is_joined);
+        }
+    }
+
+    fn finish<const BYTES: usize>(task: JoinHandle<(Arc<()>, usize)>, is_joined: bool) {
+        if is_joined {
+            assert_eq!(task.join().expect("it does not panic").1, 3 * BYTES);
+        }
+    }
+
+    on_both(|| {
+        let dropped = Arc::new(());
+        for round in 0..200 {
+            let (named, is_joined) = (round % 3 == 0, round % 2 == 0);
+            one::<0>(&dropped, named, is_joined);
+            one::<1>(&dropped, named, is_joined);
+            one::<71>(&dropped, named, is_joined);
+            one::<72>(&dropped, named, is_joined);
+            one::<74>(&dropped, named, is_joined);
+            one::<5000>(&dropped, named, is_joined);
+        }
+        while Arc::strong_count(&dropped) > 1 {
+            thread::sleep(Duration::from_micros(100));
+        }
+    });
+}
+
 #[test]
 fn results_and_panics_come_back() {
     on_both(|| {

@@ -129,3 +129,69 @@ fn asking_and_resetting_while_they_come() {
     assert!(sender.join().unwrap() >= 400);
     assert_eq!(got, 400);
 }
+
+/// Whoever asks while another resets has a channel that is closed, or one on which signals come.
+#[gosched::test(timeout = "300s")]
+fn asking_against_resetting() {
+    let signal = Signal::from_raw(40).expect("a signal of the program's own");
+    let action: extern "C" fn(i32) = count_real_time;
+    // SAFETY: the handler only counts.
+    unsafe { libc::signal(signal.as_raw(), action as *const () as usize) };
+    static ROUND: AtomicU32 = AtomicU32::new(0);
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    const OVER: u32 = u32::MAX;
+    let reseter = std::thread::spawn(move || {
+        for round in 1.. {
+            while ROUND.load(SeqCst) < round {
+                std::thread::yield_now();
+            }
+            if ROUND.load(SeqCst) == OVER {
+                return;
+            }
+            reset(&[signal]);
+            DONE.store(round, SeqCst);
+        }
+    });
+    let (mut asked_last, mut reset_last) = (0, 0);
+    while asked_last < 1000 || reset_last < 1000 {
+        let round = ROUND.fetch_add(1, SeqCst) + 1;
+        // About as long as the other one takes to see it.
+        (0..round % 64).for_each(|_| std::hint::spin_loop());
+        let signals = notify(&[signal]);
+        while DONE.load(SeqCst) < round {
+            gosched::thread::yield_now();
+        }
+        if signals.try_recv() == Err(TryRecvError::Disconnected) {
+            reset_last += 1;
+            continue;
+        }
+        asked_last += 1;
+        send(signal);
+        // One that was lost would let this wait for ever.
+        assert_eq!(signals.recv().unwrap(), signal);
+        reset(&[signal]);
+    }
+    ROUND.store(OVER, SeqCst);
+    reseter.join().unwrap();
+    assert_eq!(REAL_TIME.load(SeqCst), 0, "each has come on a channel");
+}
+
+static REAL_TIME: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn count_real_time(_: i32) {
+    REAL_TIME.fetch_add(1, SeqCst);
+}
+
+/// A signal that has come already when it is ignored does not undo that.
+#[gosched::test(timeout = "300s")]
+fn what_is_ignored_while_it_comes_does_nothing() {
+    let signal = Signal::from_raw(41).expect("a signal of the program's own");
+    for _ in 0..300 {
+        let signals = notify(&[signal]);
+        send(signal);
+        // Its action is to end the program.
+        ignore(&[signal]);
+        while signals.recv().is_ok() {}
+        send(signal);
+    }
+}

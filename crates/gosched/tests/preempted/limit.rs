@@ -132,8 +132,9 @@ fn in_declared_calls() {
     });
 }
 
-/// The thread that waits for the semaphore, or is about to.
+/// The thread that waits for the semaphore, or is about to; 0 before, and `PASSED` after it.
 static IN_SEMAPHORE: AtomicI32 = AtomicI32::new(0);
+const PASSED: i32 = -1;
 
 /// Whether the kernel says so of the thread.
 fn is_asleep(thread: i32) -> bool {
@@ -156,16 +157,19 @@ fn a_futex_without_a_time_out_is_interrupted_first() {
                     // SAFETY: no memory is passed.
                     IN_SEMAPHORE.store(unsafe { libc::gettid() }, SeqCst);
                     semaphore.wait();
-                    IN_SEMAPHORE.store(0, SeqCst);
+                    IN_SEMAPHORE.store(PASSED, SeqCst);
                 } else {
-                    // Else there would be nobody but them to interrupt.
-                    while !is_asleep(IN_SEMAPHORE.load(SeqCst)) {
+                    // Else there would be nobody but them to interrupt. Who frees all may have come
+                    // first, and then there will be nobody who waits.
+                    let waits_or_passed = |thread| thread == PASSED || is_asleep(thread);
+                    while !waits_or_passed(IN_SEMAPHORE.load(SeqCst)) {
                         std::thread::yield_now();
                     }
                     assert_eq!(pipe.poll(), 1)
                 }
-                // The two that poll have both seen the byte.
+                // The last one: the two that poll have both seen the byte.
                 if ENTERED.fetch_add(1, SeqCst) == 5 {
+                    IN_SEMAPHORE.store(0, SeqCst);
                     pipe.read();
                 }
             };
@@ -217,4 +221,62 @@ fn in_a_mutex_of_stds_whose_holder_is_stopped() {
             assert!(counts.futex_waits > 0 && seen.in_place >= 200, "{counts:?} {seen:?}");
         },
     );
+}
+
+/// The thread of the one that blocked beside the one that always has work; 0 before it runs.
+static BESIDE: AtomicI32 = AtomicI32::new(0);
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+
+/// One goroutine never runs out of work on its processor. The other processor has lost its machine
+/// to a blocked call, there can be no more machines, and what is in its ring has its turn
+/// nevertheless.
+fn beside_one_that_always_has_work(go_on: fn()) {
+    // SAFETY: no memory is passed.
+    let thread = || unsafe { libc::gettid() };
+    run(move || {
+        let (pipe, held) = (Pipe::new(), Pipe::new());
+        let (mut seen, before) = (0, runtime::counters().undeclared_hand_offs);
+        // It keeps the third machine.
+        let holder = go(move || held.read());
+        while runtime::counters().undeclared_hand_offs == before {
+            runtime::gosched();
+        }
+        while seen < 5 {
+            BESIDE.store(0, SeqCst);
+            HAS_RUN.store(false, SeqCst);
+            let beside = go(move || {
+                BESIDE.store(thread(), SeqCst);
+                let behind = go(|| HAS_RUN.store(true, SeqCst));
+                pipe.read();
+                behind.join().unwrap();
+            });
+            // Without a word to the runtime, so that the other processor takes it, as a rule.
+            while BESIDE.load(SeqCst) == 0 {
+                std::hint::spin_loop();
+            }
+            seen += u32::from(BESIDE.load(SeqCst) != thread());
+            while !HAS_RUN.load(SeqCst) {
+                go_on();
+            }
+            pipe.write();
+            beside.join().unwrap();
+        }
+        held.write();
+        holder.join().unwrap();
+    });
+    assert!(runtime::counters().machine_turns > 0);
+}
+
+#[test]
+fn beside_one_that_yields() {
+    in_child("procs=2,maxthreads=3", "limit::beside_one_that_yields", || {
+        beside_one_that_always_has_work(gosched::thread::yield_now);
+    });
+}
+
+#[test]
+fn beside_one_that_computes() {
+    in_child("procs=2,maxthreads=3", "limit::beside_one_that_computes", || {
+        beside_one_that_always_has_work(std::hint::spin_loop);
+    });
 }
