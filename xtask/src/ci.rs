@@ -177,6 +177,9 @@ fn finish(done: Vec<Done>) -> ExitCode {
         println!("{name:<12} {:<44} {took:>7.1} s {cpu:>7.1} s of CPU", report.counts());
     }
     print_once("Skipped", &done, |report| &report.skips);
+    for story in done.iter().flat_map(|step| &step.report.stories) {
+        println!("\nWhat was printed by {story}");
+    }
     print_once("Failed", &done, |report| &report.failures);
     let mut total = Report::default();
     done.into_iter().for_each(|step| total.absorb(step.report));

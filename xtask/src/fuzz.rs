@@ -16,8 +16,14 @@ pub(crate) fn run(name: &str, seconds: &str) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["test", "--release", "--package", package]).args(*kind);
-    cargo.args(["--", "--exact", test, "--nocapture"]).env("GOSCHED_FUZZ_SECS", seconds);
+    cargo.args(["test", "--release", "--target-dir", "target/fuzz", "--package", package]);
+    cargo.args(*kind).args(["--", "--exact", test, "--nocapture"]);
+    // A sum that overflows is a panic here, as are assertions.
+    cargo.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    cargo.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    cargo.env("GOSCHED_FUZZ_SECS", seconds);
     match cargo.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

@@ -9,6 +9,9 @@ pub(crate) struct Report {
     pub(crate) failures: Vec<String>,
     /// One line for each test or check that did not run, with the reason.
     pub(crate) skips: Vec<String>,
+    /// What failed tests printed, up to their backtraces: the output of a long run is often seen by
+    /// its end only.
+    pub(crate) stories: Vec<String>,
 }
 
 impl Report {
@@ -28,6 +31,7 @@ impl Report {
         self.passed += other.passed;
         self.failures.extend(other.failures);
         self.skips.extend(other.skips);
+        self.stories.extend(other.stories);
     }
 
     /// Tests and checks that ran.
@@ -37,7 +41,7 @@ impl Report {
 
     /// The counts in the words of the last line of `cargo xtask ci`.
     pub(crate) fn counts(&self) -> String {
-        let Report { passed, failures, skips } = self;
+        let Report { passed, failures, skips, .. } = self;
         format!("{passed} passed, {} failed, {} skipped", failures.len(), skips.len())
     }
 }

@@ -207,7 +207,10 @@ fn sanitize(context: &Context<'_>, kind: &str, cfg: &str, variable: &str, option
         return Report::skip(format!("the sanitizer {reason}"));
     }
     let mut report = Report::default();
-    for plan::Sanitized { package, kind: tests_of, left_out } in plan::SANITIZED {
+    for plan::Sanitized { package, kind: tests_of, only, left_out } in plan::SANITIZED {
+        if only.is_some_and(|only| only != kind) {
+            continue;
+        }
         let folder = format!("target/{kind}");
         let args = ["test", "--no-fail-fast", "-Zbuild-std", "--target", plan::SANITIZED_TARGET];
         let task = nightly("cargo", &args).args(["--target-dir", &folder, "-p", package]);

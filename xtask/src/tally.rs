@@ -15,6 +15,9 @@ use std::mem;
 use crate::report::Report;
 use crate::run::Shown;
 
+/// How many lines of what a failed test prints are shown again at the end.
+const STORY_LINES: usize = 120;
+
 /// Whether integration tests called `loom_*` may be empty.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Models {
@@ -46,6 +49,9 @@ struct Binary {
     slow: BTreeSet<String>,
     ignored: Vec<String>,
     skipped: BTreeSet<String>,
+    /// What the failed test under `test` has printed so far.
+    story: Vec<String>,
+    is_story_over: bool,
 }
 
 #[derive(Default, PartialEq)]
@@ -81,11 +87,16 @@ impl Tally {
         } else if let Some(reason) = line.strip_prefix("SKIPPED:") {
             self.skip(reason);
         } else if let Some(name) = line.strip_prefix("---- ").and_then(header) {
+            self.end_story();
             self.binary.test = name.to_owned();
         } else if line == "successes:" {
             self.binary.section = Section::Successes;
         } else if line == "failures:" {
+            // Twice: before what they printed, and before their names.
+            self.end_story();
             self.binary.section = Section::Failures;
+        } else if self.binary.section == Section::Failures {
+            self.tell(line);
         }
         let hidden = self.binary.section == Section::Successes || line.is_empty();
         if hidden { Shown::No } else { Shown::Yes }
@@ -103,6 +114,23 @@ impl Tally {
     fn name_fresh(&mut self, name: &str) {
         let failures = self.fresh.drain(..).map(|failure| format!("{name}: {failure}"));
         self.report.failures.extend(failures);
+    }
+
+    /// A line of what a failed test printed.
+    fn tell(&mut self, line: &str) {
+        let Binary { story, is_story_over, .. } = &mut self.binary;
+        *is_story_over |= line == "stack backtrace:" || story.len() == STORY_LINES;
+        if !*is_story_over && !line.is_empty() {
+            story.push(line.to_owned());
+        }
+    }
+
+    fn end_story(&mut self) {
+        self.binary.is_story_over = false;
+        let story = mem::take(&mut self.binary.story);
+        if self.binary.section == Section::Failures && !story.is_empty() {
+            self.report.stories.push(format!("{}:\n{}", self.binary.test, story.join("\n")));
+        }
     }
 
     fn begin(&mut self, label: &str) {

@@ -68,6 +68,15 @@ fn counts_and_reasons() {
 }
 
 #[test]
+fn what_failed_tests_print_is_kept_up_to_the_backtrace() {
+    let output = "running 2 tests\ntest a ... FAILED\ntest b ... FAILED\n\nfailures:\n\n\
+                  ---- a stdout ----\nleft: 1\nstack backtrace:\n   0: main\n\n\
+                  ---- b stdout ----\nlate\n\n\nfailures:\n    a\n    b\n\n\
+                  test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured";
+    assert_eq!(tally(Models::MayBeEmpty, output).stories, ["a:\nleft: 1", "b:\nlate"]);
+}
+
+#[test]
 fn a_skip_on_the_line_of_the_test() {
     let output = "running 1 test\ntest far ... SKIPPED: no second node\nok\n\
                   test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
