@@ -9,6 +9,7 @@
 //! * [`Ownership`]: whether a machine still owns its processor.
 //! * [`Searchers`]: how many machines look for work, and when one more is woken.
 //! * [`Bell`]: one sleeper that anyone may claim.
+//! * [`Lookout`]: one sleeper that looks again soon, so that nobody is woken meanwhile.
 //! * [`AlarmWord`]: when an alarm is due, and in which heap it stands.
 //! * [`Readiness`]: whether a descriptor is ready in one direction, and who waits for it.
 //!
@@ -19,6 +20,7 @@
 mod alarm;
 mod bell;
 mod join;
+mod lookout;
 mod ownership;
 mod permit;
 mod readiness;
@@ -29,6 +31,7 @@ mod sync;
 pub use alarm::{AlarmWord, Check, Heaps, LockedHeap, Settled};
 pub use bell::Bell;
 pub use join::{Completed, JoinWord, Registered};
+pub use lookout::Lookout;
 pub use ownership::Ownership;
 pub use permit::{Permit, PermitTaken};
 pub use readiness::Readiness;

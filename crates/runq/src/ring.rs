@@ -217,6 +217,14 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Whether the ring itself holds no token, whatever is in `next`. A hint to all but the owner: a
+    /// token that is displaced from `next` is in neither for a moment.
+    #[inline]
+    pub fn has_none_behind_next(&self) -> bool {
+        let (head, tail) = self.snapshot();
+        head.index() == tail
+    }
+
     /// Whether `next` holds a token. A hint to all but the owner.
     #[inline]
     pub fn has_next(&self) -> bool {

@@ -79,6 +79,9 @@ macro_rules! counters {
             /// Times that a machine went on with another processor, which had none, since there could
             /// be no more machines.
             pub machine_turns: u64,
+            /// Times that a machine slept for a short time, since it had come too late for a goroutine
+            /// in a next slot.
+            pub lookouts: u64,
             /// Times that somebody woke the monitor before its pause was over.
             pub monitor_calls: u64,
             /// Looks at files in passing, by machines and the monitor.
@@ -107,6 +110,7 @@ macro_rules! counters {
             sum.background_collections = SCHEDULER.counts.background_collections.get();
             sum.procs_updates = SCHEDULER.counts.procs_updates.get();
             sum.machine_turns = SCHEDULER.counts.machine_turns.get();
+            sum.lookouts = SCHEDULER.counts.lookouts.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
             sum.machines = u64::from(crate::fleet::live());
@@ -123,6 +127,7 @@ pub(crate) struct Global {
     pub(crate) runs_without_processor: Count,
     pub(crate) futex_waits: Count,
     pub(crate) machine_turns: Count,
+    pub(crate) lookouts: Count,
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
     pub(crate) background_collections: Count,
@@ -140,6 +145,7 @@ impl Global {
             runs_without_processor: Count::new(),
             futex_waits: Count::new(),
             machine_turns: Count::new(),
+            lookouts: Count::new(),
             libc_yields: Count::new(),
             collections: Count::new(),
             background_collections: Count::new(),

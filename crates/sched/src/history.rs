@@ -74,6 +74,10 @@ pub(crate) enum Kind {
     Rung,
     /// The machine in the poller does not listen to the bell any more. `detail`: the poll's number.
     PollEnd,
+    /// The machine in the poller is about to sleep for a short time, and looks at next slots again then.
+    Lookout,
+    /// The goroutine is about to be put into the processor's next slot.
+    Next,
     /// The machine has moved runnable goroutines where others could not see them for a moment, or
     /// was the last one that searched.
     Moved,
@@ -195,6 +199,14 @@ pub(crate) fn claimed_poll() -> u32 {
 pub(crate) fn anyone(kind: Kind, detail: u32) {
     if cfg!(feature = "history") {
         recorder::put(kind, recorder::actor(), recorder::NO_PROCESSOR, 0, detail);
+    }
+}
+
+/// `g` is about to be put into the next slot of `p`.
+#[inline(always)]
+pub(crate) fn next(p: &Processor, g: GRef) {
+    if cfg!(feature = "history") {
+        recorder::put(Kind::Next, recorder::actor(), p.id, g.id(), 0);
     }
 }
 

@@ -6,11 +6,15 @@
 //! Invariants
 //! * I1. A machine that has put its processor among the idle looks at every queue once more before
 //!   it sleeps, whether it searched or not.
+//!   But for next slots, if it keeps a lookout (`gosched-protocol`'s `Lookout`): it has just seen that
+//!   what is in them runs where it is sooner than it could be taken, sleeps for a short time and looks
+//!   again. Whoever fills an empty next slot meanwhile wakes nobody.
 //! * I2. If a processor is idle, some machine sleeps in the poller with its bell announced, or
 //!   searches, or has yet to look again by I1. So a plain thread needs to ring one bell only.
 
 use crate::history::{self, Kind};
 use crate::machine::Machine;
+use crate::park::Filled;
 use crate::plant::{self, Wake};
 use crate::processor::Processor;
 use crate::scheduler::{Overslept, SCHEDULER};
@@ -27,6 +31,8 @@ use std::time::Duration;
 const SLEEPERS_KEPT: u32 = 8;
 /// How long a machine beyond that number sleeps. Long against what a new thread costs (50 us).
 const SLEEP_MAX: Duration = Duration::from_secs(3);
+/// How long a machine sleeps that keeps a lookout; the kernel adds up to 50 us.
+const LOOK_AGAIN: Duration = Duration::from_micros(20);
 
 /// Wakes a machine for work that was just published, if a processor is idle and nobody searches.
 ///
@@ -40,14 +46,15 @@ pub(crate) fn wake_one() {
     wake_after_fence();
 }
 
-/// As [`wake_one_for`], for work that was published by a swap: `Owner::push_next`. What that displaced
-/// into the ring was in sight all the time.
+/// As [`wake_one_for`], for what was put into a next slot: by a swap, and what that displaced into the
+/// ring was in sight all the time. Nobody is woken for an empty one that was filled while somebody
+/// keeps a lookout (I1).
 ///
 /// On x86 a read-modify-write is a full fence (Intel SDM volume 3, 9.2.5: locked instructions have
 /// a total order, and neither loads nor stores are reordered with them), and a second one costs as
 /// much as the first, 5 ns. The compiler must still be told.
 #[inline]
-pub(crate) fn wake_one_after_swap(wake: Wake) {
+pub(crate) fn wake_one_for_next(wake: Wake, filled: Filled) {
     if plant::forgets(wake) {
         return;
     }
@@ -59,7 +66,12 @@ pub(crate) fn wake_one_after_swap(wake: Wake) {
         // ORDERING: as in `wake_one`.
         fence(SeqCst);
     }
-    wake_after_fence();
+    if SCHEDULER.idle_count() > 0
+        && !(filled == Filled::Empty && SCHEDULER.lookout.is_kept())
+        && SCHEDULER.searchers.summon()
+    {
+        start_searcher();
+    }
 }
 
 #[inline]
@@ -204,7 +216,9 @@ fn look_again(machine: &'static Machine) {
     } else {
         SCHEDULER.searchers.sit_out();
     }
-    if is_work_in_sight() {
+    let is_work_in_sight =
+        if machine.sees_pair.get() { is_work_behind_next_in_sight() } else { is_work_in_sight() };
+    if is_work_in_sight {
         take_processor_to_search(machine);
     }
 }
@@ -224,16 +238,21 @@ pub(crate) fn take_processor_to_search(machine: &'static Machine) {
 }
 
 pub(crate) fn is_work_in_sight() -> bool {
+    is_work_in(|p| p.ring.is_empty())
+}
+
+/// As [`is_work_in_sight`], but for what is in next slots.
+fn is_work_behind_next_in_sight() -> bool {
+    is_work_in(|p| p.ring.has_none_behind_next() && (p.machine().is_some() || p.ring.is_empty()))
+}
+
+fn is_work_in(is_empty: impl Fn(&Processor) -> bool) -> bool {
+    // Without stealing only if no machine holds `p`.
+    let is_in_sight = |p: &Processor| !is_empty(p) && (!steal::is_off() || p.machine().is_none());
     !SCHEDULER.global.is_empty()
         || !SCHEDULER.injected.is_empty()
         || near::is_work_in_sight()
-        || SCHEDULER.all_processors().any(|p| is_ring_in_sight(p) || !p.urgent.is_empty())
-}
-
-/// Whether there is something in the ring that others may take. Without stealing only if no machine
-/// holds `p`.
-fn is_ring_in_sight(p: &Processor) -> bool {
-    !p.ring.is_empty() && (!steal::is_off() || p.machine().is_none())
+        || SCHEDULER.all_processors().any(|p| is_in_sight(p) || !p.urgent.is_empty())
 }
 
 /// Sleeps until the machine has a processor again: in the poller, if nobody else is there, else on
@@ -248,8 +267,49 @@ pub(crate) fn wait_for_processor(machine: &'static Machine) {
         // All processors are busy: their machines look at queues and timers, and the next one to
         // go idle polls. The monitor stands in where they block.
         monitor::look_no_later_than(next_deadline());
+    } else if begins_lookout(machine) {
+        keep_lookout(machine);
+        if machine.processor().is_some() || machine.is_ending.get() {
+            return;
+        }
     }
-    if !sleep_until_needed(machine) {
+    let is_needed = sleep_until_needed(machine);
+    get_up(machine, is_needed);
+}
+
+/// Whether the machine is to keep a lookout. If it would and another one does, that one looks at next
+/// slots later than this one has.
+fn begins_lookout(machine: &Machine) -> bool {
+    machine.sees_pair.replace(false) && SCHEDULER.lookout.begin()
+}
+
+/// Sleeps among others for a short time, and looks for work again then. The caller has begun the
+/// lookout.
+fn keep_lookout(machine: &'static Machine) {
+    SCHEDULER.counts.lookouts.add_shared();
+    history::machine(Kind::Lookout, machine, 0);
+    lie_down(machine);
+    let is_called = machine.parker.sleep_for(LOOK_AGAIN);
+    history::machine(Kind::Awake, machine, 0);
+    SCHEDULER.lookout.end();
+    if !is_called {
+        if let Overslept::Leaves = SCHEDULER.leave_sleeping(machine, 0) {
+            return take_processor_to_search(machine);
+        }
+        // Somebody has taken it meanwhile.
+        machine.parker.sleep();
+    }
+    let is_needed = !machine.is_dismissed.take();
+    if !is_needed && is_work_in_sight() {
+        // It will not look at what was left to it.
+        wake_one();
+    }
+    get_up(machine, is_needed);
+}
+
+/// The machine was woken, and is no longer among the sleeping.
+fn get_up(machine: &'static Machine, is_needed: bool) {
+    if !is_needed {
         machine.is_ending.set(true);
         return;
     }
@@ -268,13 +328,19 @@ pub(crate) fn end_idle_machines() {
     }
 }
 
-/// Sleeps until somebody hands a processor over. False: for too long, and there are others; the
-/// machine ends.
-fn sleep_until_needed(machine: &'static Machine) -> bool {
+/// Puts the machine among the sleeping; how many these are.
+fn lie_down(machine: &'static Machine) -> u32 {
     history::machine(Kind::Sleep, machine, 0);
     let sleepers = SCHEDULER.give_sleeping(machine);
     fleet::machine_sleeps();
     deadlock::machine_sleeps();
+    sleepers
+}
+
+/// Sleeps until somebody hands a processor over. False: for too long, and there are others; the
+/// machine ends.
+fn sleep_until_needed(machine: &'static Machine) -> bool {
+    let sleepers = lie_down(machine);
     if sleepers <= SLEEPERS_KEPT || machine.is_process_main() {
         machine.parker.sleep();
         return !machine.is_dismissed.take();
@@ -283,7 +349,7 @@ fn sleep_until_needed(machine: &'static Machine) -> bool {
         return !machine.is_dismissed.take();
     }
     match SCHEDULER.leave_sleeping(machine, SLEEPERS_KEPT) {
-        Overslept::Ends => false,
+        Overslept::Leaves => false,
         Overslept::Stays | Overslept::Wanted => {
             machine.parker.sleep();
             !machine.is_dismissed.take()
@@ -293,7 +359,13 @@ fn sleep_until_needed(machine: &'static Machine) -> bool {
 
 /// Sleeps in the poller until the next timer, an event or the bell.
 fn poll(machine: &'static Machine) {
-    let until = next_deadline();
+    let mut until = next_deadline();
+    let keeps_lookout = begins_lookout(machine);
+    if keeps_lookout {
+        until = until.min(os::monotonic_ns() + LOOK_AGAIN.as_nanos() as u64);
+        history::machine(Kind::Lookout, machine, 0);
+        SCHEDULER.counts.lookouts.add_shared();
+    }
     // ORDERING: Relaxed; `announce` has the fence that orders it, see `poll_no_later_than`.
     SCHEDULER.polls_until.store(until, Relaxed);
     history::poll_begins();
@@ -315,6 +387,9 @@ fn poll(machine: &'static Machine) {
         ready
     };
     SCHEDULER.poller_bell.withdraw();
+    if keeps_lookout {
+        SCHEDULER.lookout.end();
+    }
     history::poll_ends(machine);
     // ORDERING: Release pairs with `wait_for_processor`.
     SCHEDULER.polling.store(false, Release);

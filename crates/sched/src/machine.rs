@@ -68,6 +68,8 @@ pub(crate) struct Machine {
     handed: AtomicPtr<Processor>,
     /// Whether it counts among the searchers.
     pub(crate) is_searching: Cell<bool>,
+    /// Its last search has found a next slot, and come too late for what was in it.
+    pub(crate) sees_pair: Cell<bool>,
     pub(crate) id: u32,
     tid: AtomicU32,
     /// For its thread. Written by: the starter, while there is no thread. Taken by: the thread.
@@ -153,6 +155,7 @@ impl Machine {
             parker: Parker::new(),
             handed: AtomicPtr::new(std::ptr::null_mut()),
             is_searching: Cell::new(false),
+            sees_pair: Cell::new(false),
             id,
             tid: AtomicU32::new(0),
             signal_stack: Cell::new(None),

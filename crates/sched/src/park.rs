@@ -7,7 +7,7 @@ use crate::plant::{Place, Wake};
 use crate::processor::Processor;
 use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
-use crate::{chaos, forked, idle, jumps, plant, switch, transition};
+use crate::{chaos, forked, history, idle, jumps, plant, switch, transition};
 use gosched_base::rt_abort;
 use gosched_runq::Overflow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -69,8 +69,8 @@ pub(crate) fn ready_inside(inside: &Inside, g: GRef) {
         // ORDERING: Relaxed; a trace begins while nobody runs here.
         Some(p) if p.attention.load(Relaxed) & IDLE == 0 => {
             transition::ready_untraced(g);
-            push_next(p, g);
-            idle::wake_one_after_swap(Wake::Ready);
+            let filled = push_next(p, g);
+            idle::wake_one_for_next(Wake::Ready, filled);
         }
         p => ready_attentively(inside.machine(), p, g),
     }
@@ -90,8 +90,8 @@ fn ready_attentively(machine: &'static Machine, p: Option<&'static Processor>, g
         push_back(p, g);
         idle::wake_one_for(Wake::Ready);
     } else {
-        push_next(p, g);
-        idle::wake_one_after_swap(Wake::Ready);
+        let filled = push_next(p, g);
+        idle::wake_one_for_next(Wake::Ready, filled);
     }
 }
 
@@ -117,13 +117,27 @@ pub(crate) fn inject(g: GRef) {
     idle::wake_one_from_outside();
 }
 
+/// What [`push_next`] has done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// The slot was empty.
+    Empty,
+    /// Who was there is in the ring now.
+    Displaced,
+}
+
 /// Puts `g` into the next slot; what was there goes to the ring's tail.
 #[inline]
-pub(crate) fn push_next(p: &'static Processor, g: GRef) {
+pub(crate) fn push_next(p: &'static Processor, g: GRef) -> Filled {
+    history::next(p, g);
     // SAFETY: the caller holds `p`, inside the runtime.
     let mut queue = unsafe { p.queue() };
-    if let Some(displaced) = queue.push_next(g) {
-        push_back(p, displaced);
+    match queue.push_next(g) {
+        None => Filled::Empty,
+        Some(displaced) => {
+            push_back(p, displaced);
+            Filled::Displaced
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::processor::Processor;
 use crate::slab;
 use gosched_base::{CachePadded, Lock, rt_abort};
 use gosched_poll::Poller;
-use gosched_protocol::{Bell, Searchers};
+use gosched_protocol::{Bell, Lookout, Searchers};
 use gosched_runq::{Batch, Global, Injector, List, Token};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
@@ -59,6 +59,8 @@ pub(crate) struct Scheduler {
     pub(crate) polling: AtomicBool,
     /// Whether it sleeps there, and may be claimed.
     pub(crate) poller_bell: Bell,
+    /// Whether it looks at next slots again soon. In a line of its own: read at each wake-up.
+    pub(crate) lookout: CachePadded<Lookout>,
     /// Until when it sleeps at most, in monotonic nanoseconds.
     pub(crate) polls_until: AtomicU64,
     machine_count: AtomicU32,
@@ -81,8 +83,8 @@ struct Synced {
 
 /// What becomes of a machine that has slept for long.
 pub(crate) enum Overslept {
-    /// It is no longer among the sleeping: it ends.
-    Ends,
+    /// It is no longer among the sleeping.
+    Leaves,
     /// There are few sleepers; it stays among them.
     Stays,
     /// It was taken: a processor is on its way.
@@ -117,6 +119,7 @@ impl Scheduler {
             poller: OnceLock::new(),
             polling: AtomicBool::new(false),
             poller_bell: Bell::new(),
+            lookout: CachePadded::new(Lookout::new()),
             polls_until: AtomicU64::new(u64::MAX),
             machine_count: AtomicU32::new(0),
             machines: [const { AtomicPtr::new(ptr::null_mut()) }; MACHINES_MAX],
@@ -313,7 +316,7 @@ impl Scheduler {
         }
         synced.unlink_sleeping(m);
         self.publish_sleeping(&synced);
-        Overslept::Ends
+        Overslept::Leaves
     }
 
     // -------------------------------------------------------------------- machines

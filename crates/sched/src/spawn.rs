@@ -118,8 +118,8 @@ fn spawn_inside(inside: Inside, describe: impl FnOnce(GRef, u64, u64)) -> (GRef,
     // ORDERING: Relaxed; a trace begins while nobody runs here.
     if p.attention.load(Relaxed) & IDLE == 0 {
         transition::created_untraced(g);
-        park::push_next(p, g);
-        idle::wake_one_after_swap(Wake::Spawn);
+        let filled = park::push_next(p, g);
+        idle::wake_one_for_next(Wake::Spawn, filled);
     } else {
         push_attentively(inside.machine(), p, g);
     }
@@ -136,8 +136,8 @@ fn push_attentively(machine: &Machine, p: &'static Processor, g: GRef) {
         park::push_back(p, g);
         idle::wake_one_for(Wake::Spawn);
     } else {
-        park::push_next(p, g);
-        idle::wake_one_after_swap(Wake::Spawn);
+        let filled = park::push_next(p, g);
+        idle::wake_one_for_next(Wake::Spawn, filled);
     }
 }
 

@@ -4,7 +4,8 @@
 //! `stealOrder`); timers and next slots only in the last. A next slot is left alone for 3 us: its
 //! goroutine is about to run where it is, and taking it would tear a ping-pong pair apart. Go
 //! sleeps for that time, which costs 50 us under the default timer slack; here it is spun. The system
-//! call by which the victim wakes the thief may last longer, so its time is added, up to 50 us.
+//! call by which the victim wakes the thief may last longer, so its time is added, up to 50 us. A thief
+//! that finds that its victim has switched meanwhile keeps a lookout next, see `idle`.
 //!
 //! Where there are several caches or nodes (`near`) each round goes from near to far, and the first
 //! two stay on the node. Before the third, if there is work elsewhere, a thief goes on looking at its
@@ -50,12 +51,13 @@ pub(crate) fn is_off() -> bool {
 
 /// Steals a goroutine, if searching is allowed (see `Searchers`) and there is one.
 pub(crate) fn steal(machine: &'static Machine, p: &'static Processor) -> Option<GRef> {
+    machine.sees_pair.set(false);
     if !start_searching(machine) {
         run_timers_out_of_service(p);
         // SAFETY: this machine holds `p`, inside the runtime.
         return unsafe { p.queue() }.pop_front();
     }
-    let found = (1..=ROUNDS).find_map(|round| round_trip(p, round));
+    let found = (1..=ROUNDS).find_map(|round| round_trip(machine, p, round));
     if found.is_some() {
         plant::here(Place::Steal);
     }
@@ -86,16 +88,18 @@ fn start_searching(machine: &Machine) -> bool {
 }
 
 /// Looks at every other processor once, near ones first; in the first rounds at near ones only.
-fn round_trip(p: &'static Processor, round: u32) -> Option<GRef> {
+fn round_trip(machine: &Machine, p: &'static Processor, round: u32) -> Option<GRef> {
     let is_last = round == ROUNDS;
     if is_last {
         run_timers_out_of_service(p);
     }
     match near::for_thieves() {
-        None => look_at_some(p, is_last, |_| true),
+        None => look_at_some(machine, p, is_last, |_| true),
         Some(levels) => {
             let look_at = |level| {
-                look_at_some(p, is_last, |victim| levels.between(p.place, victim.place) == level)
+                look_at_some(machine, p, is_last, |victim| {
+                    levels.between(p.place, victim.place) == level
+                })
             };
             let near = || (0..LEVELS_OF_A_NODE).find_map(look_at);
             if round == ROUNDS_AT_HOME + 1
@@ -132,6 +136,7 @@ fn wait_at_home(p: &Processor, mut near: impl FnMut() -> Option<GRef>) -> Option
 
 /// Looks once at every other processor that is `meant`.
 fn look_at_some(
+    machine: &Machine,
     p: &'static Processor,
     is_last: bool,
     meant: impl Fn(&Processor) -> bool,
@@ -166,7 +171,7 @@ fn look_at_some(
             count_if_far(p, victim);
             return Some(g);
         }
-        if is_last && let Some(g) = steal_next(victim) {
+        if is_last && let Some(g) = steal_next(machine, victim) {
             p.counters.next_steals.add();
             count_if_far(p, victim);
             return Some(g);
@@ -209,12 +214,13 @@ fn steal_urgent(victim: &Processor, p: &'static Processor) -> Option<GRef> {
 
 /// Takes the victim's next slot if the same goroutine stays in it for the grace period. Of a pair
 /// that wake each other one is nearly always there, so that the victim must not switch meanwhile.
-fn steal_next(victim: &Processor) -> Option<GRef> {
+fn steal_next(machine: &Machine, victim: &Processor) -> Option<GRef> {
     let tick = victim.tick();
     let seen = victim.ring.peek_next()?;
     if victim.machine().is_some() {
         wait_for_grace(victim);
         if victim.tick() != tick {
+            machine.sees_pair.set(true);
             return None;
         }
     }

@@ -142,7 +142,7 @@ fn pick(machine: &Machine, p: &'static Processor) -> Option<GRef> {
 /// Undoes a `pop`: the goroutine is not for this moment.
 pub(crate) fn put_back(p: &'static Processor, popped: Popped<GRef>) {
     match popped {
-        Popped::Next(g) => park::push_next(p, g),
+        Popped::Next(g) => _ = park::push_next(p, g),
         Popped::Ring(g) => park::push_front(p, g),
     }
 }

@@ -1,5 +1,5 @@
-//! Goroutines that could pass others for ever on the one processor, and one that must have its turn
-//! all the same: `sched_starve KIND`. Hangs if it has not.
+//! Goroutines that could pass others for ever on a processor, and one that must have its turn all
+//! the same: `sched_starve KIND`. Hangs if it has not.
 
 use std::env;
 use std::io::{Read, Write};
@@ -27,6 +27,7 @@ fn main() {
         "busy" => behind_one_that_never_waits(),
         "next" => behind_a_pair_and_the_global_queue(),
         "network" => behind_the_network(),
+        "lookout" => beside_a_lookout(),
         other => panic!("no kind {other}"),
     });
     println!("passes={}", PASSES.load(Relaxed));
@@ -203,4 +204,43 @@ fn wake_each_other(other: &thread::Thread) {
         other.unpark();
         thread::park();
     }
+}
+
+/// Two that wake each other, until an idle machine gives up to take one of them and keeps a lookout;
+/// then one of them wakes the other and goes on without a word. That one is alone in a next slot, and
+/// nobody was woken for it.
+fn beside_a_lookout() {
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    let (ball, balls) = bounded(0);
+    let (answer, answers) = bounded(0);
+    let other = go(move || {
+        for must_answer in balls {
+            HAS_RUN.store(true, Release);
+            if must_answer {
+                answer.send(()).expect("it is waited for");
+            }
+        }
+    });
+    // With a timer the machine in the poller sleeps that long: it looks for a deadlock otherwise, every
+    // 10 ms, and takes what it finds.
+    go(|| thread::sleep(Duration::from_secs(3600)));
+    let lookouts = || runtime::counters().lookouts;
+    for _ in 0..200 {
+        let before = lookouts();
+        for _ in 0..10_000 {
+            ball.send(true).expect("it is waited for");
+            answers.recv().expect("it is answered");
+            if lookouts() > before {
+                PASSES.fetch_add(1, Relaxed);
+                break;
+            }
+        }
+        HAS_RUN.store(false, Relaxed);
+        ball.send(false).expect("it is waited for");
+        while !HAS_RUN.load(Acquire) {
+            std::hint::spin_loop();
+        }
+    }
+    drop(ball);
+    other.join().expect("it does not panic");
 }

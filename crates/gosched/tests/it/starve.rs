@@ -1,5 +1,5 @@
-//! On one processor, goroutines that go before others again and again: those get their turn all the
-//! same. A child whose one does not have its turn hangs.
+//! Goroutines that go before others again and again: those get their turn all the same. A child whose
+//! one does not have its turn hangs.
 
 use crate::child::Child;
 
@@ -48,4 +48,15 @@ fn a_ring_behind_one_that_computes_and_the_network() {
 #[test]
 fn a_ring_behind_a_pair_and_the_global_queue() {
     has_its_turn("next", 20 * 60 * 61);
+}
+
+/// A goroutine that is woken into an empty next slot by one that goes on is taken by another processor,
+/// although nobody was woken for it.
+#[test]
+fn one_in_a_next_slot_beside_a_lookout() {
+    // The end of a slice would help.
+    for settings in ["slice=off", "slice=off,tls=shared"] {
+        let child = Child::new("sched_starve", &["lookout"]).procs(2).env("GOSCHED", settings);
+        child.run().figures().expect_some("passes");
+    }
 }

@@ -16,7 +16,8 @@
 //!   machine has not finished what it began, or the bell of the machine in the poller has been rung
 //!   or is being rung.
 //!   In other words, at the latest when the operation that published the goroutine is left, somebody
-//!   is awake to take it.
+//!   is awake to take it. One that is in a next slot may also be left to a machine that keeps a
+//!   lookout, and looks at it after a short time.
 //! * P6. Whoever makes a goroutine runnable, or moves runnable ones where others could not see them,
 //!   considers to wake a machine before it leaves the runtime, unless somebody has taken that
 //!   goroutine already, or may just have stolen it. With one processor there is nobody to wake. (P5
@@ -113,6 +114,8 @@ summary! {
     found_nothing,
     /// Sleeps of machines.
     sleeps,
+    /// Short sleeps of machines that look at next slots again.
+    lookouts,
     /// Processors taken from machines in calls.
     taken,
     /// Records at which a goroutine was runnable and a processor idle.
@@ -174,6 +177,10 @@ struct Checker {
     /// Those that have goroutines in their hands.
     holding: HashSet<u32>,
     bell: Bell,
+    /// The machine that keeps a lookout.
+    lookout: Option<u32>,
+    /// What was put into each processor's next slot last.
+    nexts: HashMap<u32, u64>,
     /// How many goroutines run on machines that have their processor.
     running: usize,
     /// How many records in a row saw a goroutine runnable and a processor idle.
@@ -209,6 +216,8 @@ impl Checker {
             outside: HashSet::new(),
             holding: HashSet::new(),
             bell: Bell::default(),
+            lookout: None,
+            nexts: HashMap::new(),
             running: 0,
             coexisting: 0,
             summary: Summary::default(),
@@ -237,11 +246,23 @@ impl Checker {
                 self.bell.ringing.remove(&r.actor);
                 self.bell.rung = self.bell.rung.max(r.detail);
             }
-            Kind::PollEnd => self.bell.ended = self.bell.ended.max(r.detail),
+            Kind::Lookout => {
+                self.lookout = Some(r.actor);
+                self.summary.lookouts += 1;
+            }
+            Kind::Next => {
+                self.forget_next(r.g);
+                self.nexts.insert(r.p, r.g);
+            }
+            Kind::PollEnd => {
+                self.bell.ended = self.bell.ended.max(r.detail);
+                self.end_lookout(r.actor);
+            }
             Kind::Sleep => self.summary.sleeps += 1,
             Kind::Begun => drop(self.holding.insert(r.actor)),
             Kind::Finished => drop(self.holding.remove(&r.actor)),
-            Kind::Left | Kind::Awake | Kind::Done => {}
+            Kind::Awake => self.end_lookout(r.actor),
+            Kind::Left | Kind::Done => {}
             Kind::Moved | Kind::Considered => {}
         }
         self.count_running()?;
@@ -355,6 +376,7 @@ impl Checker {
         let is_first_look = r.detail.is_multiple_of(FAIRNESS_ROUNDS);
         let is_direct = machine.end_search(r.g, is_first_look)?;
         self.goroutines.put(r.g, At::Running(r.actor));
+        self.forget_next(r.g);
         self.summary.runs += 1;
         self.summary.direct_runs += u64::from(is_direct);
         Ok(())
@@ -431,6 +453,23 @@ impl Checker {
         Ok(())
     }
 
+    fn end_lookout(&mut self, actor: u32) {
+        if self.lookout == Some(actor) {
+            self.lookout = None;
+        }
+    }
+
+    /// `g` is in no next slot that it was put into before.
+    fn forget_next(&mut self, g: u64) {
+        self.nexts.retain(|_, other| *other != g);
+    }
+
+    /// Whether all that are in queues are in next slots.
+    fn are_all_in_next_slots(&self) -> bool {
+        let is_queued = |g: &&u64| self.goroutines.at(**g) == At::Queued;
+        self.nexts.values().filter(is_queued).count() == self.goroutines.queued()
+    }
+
     /// P5.
     fn look_at_coexistence(&mut self) -> Result<(), Fault> {
         if self.goroutines.queued() == 0 || self.processors.idle() == 0 {
@@ -443,7 +482,8 @@ impl Checker {
         let is_mended = self.inside > 0
             || self.processors.in_transit() > 0
             || !(self.outside.is_empty() && self.holding.is_empty())
-            || self.bell.is_rung();
+            || self.bell.is_rung()
+            || self.lookout.is_some() && self.are_all_in_next_slots();
         if is_mended {
             return Ok(());
         }

@@ -23,6 +23,10 @@ fn of_p(actor: u32, p: u32, kind: Kind) -> Record {
     Record { kind, actor, p, g: 0, detail: 0 }
 }
 
+fn into_next(actor: u32, p: u32, g: u64) -> Record {
+    Record { kind: Next, actor, p, g, detail: 0 }
+}
+
 fn run(actor: u32, p: u32, g: u64, round: u32) -> Record {
     Record { kind: Run, actor, p, g, detail: round }
 }
@@ -324,6 +328,53 @@ fn a_bell_may_be_on_its_way() {
     h.splice(done + 1..done + 1, [plain(OTHER, Rung, 1)]);
     h.splice(at..at, [plain(OTHER, Ringing, 0)]);
     check(&h, 2).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+/// What is in a next slot may be left to a machine that keeps a lookout.
+#[test]
+fn a_next_slot_may_wait_for_a_lookout() {
+    check_but_for_the_end(&left_beside_a_lookout());
+}
+
+#[test]
+fn p5_the_ring_waits_for_a_lookout() {
+    // Another one takes the slot, so that the first one is in the ring.
+    let mut h = left_beside_a_lookout();
+    h.insert(h.len() - 2, into_next(M1, 1, 9));
+    rejects("P5", &h);
+}
+
+#[test]
+fn p5_a_lookout_is_over() {
+    let mut h = left_beside_a_lookout();
+    h.extend([plain(M0, Awake, 0), plain(M0, Sleep, 0)]);
+    rejects("P5", &h);
+}
+
+#[test]
+fn p5_a_next_slot_waits_for_nobody() {
+    let mut h = left_beside_a_lookout();
+    let at = find(&h, plain(M0, Lookout, 0), 0);
+    h.remove(at);
+    rejects("P5", &h);
+}
+
+/// Goroutine 2 is in the next slot of the second processor, the first one is idle, and its machine
+/// keeps a lookout.
+fn left_beside_a_lookout() -> Vec<Record> {
+    let sleep = plain(M0, Sleep, super::SLEEP_IN_POLLER);
+    let mut h = valid();
+    h.truncate(find(&h, sleep, 0));
+    h.extend([plain(M0, Lookout, 0), sleep]);
+    h.extend([of_g(M1, 2, Yielded), into_next(M1, 1, 2)]);
+    h.extend([plain(M1, Considered, 0), plain(M1, Left, 0)]);
+    h
+}
+
+/// All is well but that not everything has ended.
+fn check_but_for_the_end(h: &[Record]) {
+    let broken = check(h, 2).expect_err("some are left");
+    assert_eq!(broken.promise, "P7", "{broken}");
 }
 
 #[test]
