@@ -80,8 +80,8 @@ impl Parker {
     }
 
     /// As [`sleep_until`](Parker::sleep_until) without sleeping: for what comes sooner than the kernel
-    /// could bring a sleeper back.
-    pub fn stay_awake_until(&self, deadline_ns: u64) -> bool {
+    /// could bring a sleeper back. Calls `pause` again and again meanwhile.
+    pub fn stay_awake_until(&self, deadline_ns: u64, pause: impl Fn()) -> bool {
         loop {
             // Relaxed: a look before `take`, which would write to the line each time.
             if self.word.load(Relaxed) == NOTIFIED && self.take() {
@@ -90,7 +90,7 @@ impl Parker {
             if monotonic_ns() >= deadline_ns {
                 return false;
             }
-            std::hint::spin_loop();
+            pause();
         }
     }
 

@@ -32,13 +32,25 @@ impl Lead {
 
     /// Sleeps until `due`, the time of a timer, or until it is called, which it returns.
     pub(super) fn sleep_until(&mut self, due: u64, parker: &Parker) -> bool {
-        let asked = due.saturating_sub(self.before(os::monotonic_ns(), has_spare_cpu()));
-        if parker.sleep_until(asked) {
-            return true;
+        let mut now = os::monotonic_ns();
+        if let Some(asked) = self.asks(now, due, has_spare_cpu()) {
+            if parker.sleep_until(asked) {
+                return true;
+            }
+            now = os::monotonic_ns();
+            self.note_late(now.saturating_sub(asked));
         }
-        let woke = os::monotonic_ns();
-        self.note(woke.saturating_sub(asked), due.saturating_sub(woke));
-        parker.stay_awake_until(due)
+        self.note_awake(due.saturating_sub(now));
+        // The CPU that is left over may be another one than this thread is on.
+        parker.stay_awake_until(due, os::yield_cpu)
+    }
+
+    /// What to ask the kernel for; `None` if that would be over. A sleep that is over when it begins
+    /// takes 15 us all the same, in which the kernel gives the CPU to nobody, and says nothing of how
+    /// late others are.
+    fn asks(&mut self, now: u64, due: u64, has_spare_cpu: bool) -> Option<u64> {
+        let asked = due.saturating_sub(self.before(now, has_spare_cpu));
+        (asked > now).then_some(asked)
     }
 
     /// By how much it wakes earlier.
@@ -49,10 +61,14 @@ impl Lead {
         if has_spare_cpu && self.saved >= lead { lead } else { 0 }
     }
 
-    /// It was so late, and stays awake for the rest.
-    fn note(&mut self, late: u64, rest: u64) {
+    /// It was so late.
+    fn note_late(&mut self, late: u64) {
         self.late += late.min(2 * LEAD_MAX_NS) / WEIGHT;
         self.late -= self.late / WEIGHT;
+    }
+
+    /// It stays awake for so long.
+    fn note_awake(&mut self, rest: u64) {
         self.saved = self.saved.saturating_sub(rest);
     }
 }
@@ -72,18 +88,18 @@ mod tests {
         let mut now = 1_000_000_000;
         assert_eq!(lead.before(now, true), 0, "nothing is known yet");
         for _ in 0..100 {
-            lead.note(40_000, 0);
+            lead.note_late(40_000);
         }
         now += 1_000_000_000;
         let early = lead.before(now, true);
         assert!((40_000..70_000).contains(&early), "{early}");
         assert_eq!(lead.before(now, false), 0, "no CPU is left over");
         for _ in 0..100 {
-            lead.note(u64::MAX, 0);
+            lead.note_late(u64::MAX);
         }
         assert_eq!(lead.before(now, true), LEAD_MAX_NS);
         for _ in 0..1_000 {
-            lead.note(0, 0);
+            lead.note_late(0);
         }
         assert!(lead.before(now, true) < 100);
     }
@@ -92,17 +108,32 @@ mod tests {
     fn it_stays_awake_for_a_share_of_the_time() {
         let mut lead = Lead::new();
         for _ in 0..100 {
-            lead.note(50_000, 0);
+            lead.note_late(50_000);
         }
         let (began, mut now, mut awake) = (1_000_000_000, 1_000_000_000, 0);
         lead.before(now, true);
         while now < began + 1_000_000_000 {
             now += 100_000;
             let early = lead.before(now, true);
-            lead.note(50_000, early);
+            lead.note_late(50_000);
+            lead.note_awake(early);
             awake += early;
         }
         let share = (now - began) / SHARE;
         assert!(awake > share / 2 && awake < share + 2_000_000, "{awake} of {share}");
+    }
+
+    #[test]
+    fn it_asks_for_nothing_that_is_over() {
+        let mut lead = Lead::new();
+        for _ in 0..100 {
+            lead.note_late(40_000);
+        }
+        let now = 1_000_000_000;
+        let asked = lead.asks(now, now + 200_000, true).expect("there is time");
+        assert!((now + 100_000..now + 160_000).contains(&asked), "{asked}");
+        assert_eq!(lead.asks(now, now + 20_000, true), None);
+        assert_eq!(lead.asks(now, now + 20_000, false), Some(now + 20_000));
+        assert_eq!(lead.asks(now, now, false), None, "it is due");
     }
 }
