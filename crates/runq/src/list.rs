@@ -97,6 +97,12 @@ impl<T: Linked> List<T> {
         self.len += 1;
     }
 
+    /// The first token, which stays.
+    #[inline]
+    pub fn first(&self) -> Option<T> {
+        if self.is_empty() { None } else { Some(Self::token(self.first)) }
+    }
+
     /// Takes the first token.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {

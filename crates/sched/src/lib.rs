@@ -82,6 +82,7 @@ mod shrink;
 mod signal_mask;
 mod slab;
 mod snapshot;
+mod spare_descriptors;
 mod spawn;
 mod start;
 mod steal;

@@ -13,6 +13,7 @@ use crate::jumps::Jumps;
 use crate::machine::Machine;
 use crate::monitor::SliceWatch;
 use crate::near::{self, Place};
+use crate::spare_descriptors::PORTION;
 use crate::switch::FAIRNESS_ROUNDS;
 use crate::timer::Timers;
 use gosched_base::{CachePadded, Rng};
@@ -27,9 +28,7 @@ use std::sync::atomic::{
 };
 
 /// Dead descriptors kept by a processor: a wave of a thousand tasks. (Go: 64.)
-const FREE_MAX: usize = 1024;
-/// How many go to the global list above that, or come from there where there is none. (Go: 32.)
-const FREE_BATCH: usize = 32;
+pub(crate) const FREE_MAX: usize = 1024;
 /// Idle fibers kept by a processor; above, half go to the pool.
 const FIBERS_MAX: usize = 64;
 
@@ -240,15 +239,19 @@ impl Core {
     /// A dead descriptor.
     #[inline]
     pub(crate) fn take_descriptor(&mut self) -> GRef {
-        match self.free.pop_front() {
+        let g = match self.free.pop_front() {
             Some(g) => g,
             None => self.refill_descriptors(),
+        };
+        if let Some(next) = self.free.first() {
+            next.prefetch_descriptor();
         }
+        g
     }
 
     #[cold]
     fn refill_descriptors(&mut self) -> GRef {
-        self.free.append(crate::scheduler::SCHEDULER.take_free(FREE_BATCH));
+        self.free.append(crate::scheduler::SCHEDULER.take_free());
         self.free.pop_front().unwrap_or_else(crate::slab::fresh)
     }
 
@@ -257,7 +260,7 @@ impl Core {
     pub(crate) fn give_descriptor(&mut self, g: GRef) {
         self.free.push_front(g);
         if self.free.len() >= FREE_MAX {
-            crate::scheduler::SCHEDULER.give_free(self.free.take(FREE_BATCH));
+            crate::scheduler::SCHEDULER.give_free(self.free.take(PORTION));
         }
     }
 

@@ -11,10 +11,11 @@ use crate::machine::Machine;
 use crate::near::{self, Wanted};
 use crate::processor::Processor;
 use crate::slab;
+use crate::spare_descriptors::{PORTION, Spare};
 use gosched_base::{CachePadded, Lock, rt_abort};
 use gosched_poll::Poller;
 use gosched_protocol::{Bell, Lookout, Searchers};
-use gosched_runq::{Batch, Global, Injector, List, Token};
+use gosched_runq::{Batch, Global, Injector, Token};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::{
@@ -49,7 +50,7 @@ pub(crate) struct Scheduler {
     procs: AtomicU32,
     made: AtomicU32,
     next_id: CachePadded<AtomicU64>,
-    free: CachePadded<Lock<List<GRef>>>,
+    free: CachePadded<Lock<Spare>>,
     outside_free: [AtomicPtr<()>; OUTSIDE_FREE],
     /// How many descriptors plain threads have taken without giving one back.
     outside_debt: AtomicU32,
@@ -112,7 +113,7 @@ impl Scheduler {
             procs: AtomicU32::new(0),
             made: AtomicU32::new(0),
             next_id: CachePadded::new(AtomicU64::new(1)),
-            free: CachePadded::new(Lock::new(List::new())),
+            free: CachePadded::new(Lock::new(Spare::none())),
             outside_free: [const { AtomicPtr::new(ptr::null_mut()) }; OUTSIDE_FREE],
             outside_debt: AtomicU32::new(0),
             created_outside: AtomicU64::new(0),
@@ -386,25 +387,20 @@ impl Scheduler {
     }
 
     /// Dead descriptors for a processor.
-    pub(crate) fn take_free(&self, max: usize) -> Batch<GRef> {
-        let batch = self.free.lock().take(max);
+    pub(crate) fn take_free(&self) -> Batch<GRef> {
+        let batch = self.free.lock().take();
         if !batch.is_empty() {
             return batch;
         }
         let Some(mut page) = slab::bare::take_page() else { return batch };
-        let (batch, rest) = (page.take(max), page.len());
-        self.free.lock().append(page.take(rest));
+        let (batch, rest) = (page.take(PORTION), page.len());
+        self.free.lock().give(page.take(rest));
         batch
     }
 
     /// All dead descriptors that are in no processor's hands, but for `keep`.
     pub(crate) fn take_free_beyond(&self, keep: usize) -> Batch<GRef> {
-        let mut free = self.free.lock();
-        let kept = free.take(keep);
-        // All at once: a walk over many would keep everybody from the lock meanwhile.
-        let surplus = std::mem::take(&mut *free);
-        free.append(kept);
-        surplus.into()
+        self.free.lock().take_beyond(keep)
     }
 
     /// Dead descriptors from a processor. Those that plain threads took come back to them.
@@ -413,11 +409,11 @@ impl Scheduler {
         while self.outside_debt.load(Relaxed) > 0 {
             let Some(g) = batch.next() else { return };
             if !self.give_free_outside(g) {
-                self.free.lock().push_back(g);
+                self.free.lock().give_one(g);
                 break;
             }
         }
-        self.free.lock().append(batch);
+        self.free.lock().give(batch);
     }
 
     fn give_free_outside(&self, g: GRef) -> bool {
