@@ -74,7 +74,7 @@ pub(crate) enum Kind {
     Rung,
     /// The machine in the poller does not listen to the bell any more. `detail`: the poll's number.
     PollEnd,
-    /// The machine in the poller is about to sleep for a short time, and looks at next slots again then.
+    /// The machine is about to sleep for a short time, and looks at next slots again then.
     Lookout,
     /// The goroutine is about to be put into the processor's next slot.
     Next,

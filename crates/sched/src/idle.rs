@@ -277,17 +277,20 @@ pub(crate) fn wait_for_processor(machine: &'static Machine) {
     get_up(machine, is_needed);
 }
 
-/// Whether the machine is to keep a lookout. If it would and another one does, that one looks at next
-/// slots later than this one has.
+/// Whether the machine keeps a lookout from now on. If it would and another one does, that one looks at
+/// next slots later than this one has.
 fn begins_lookout(machine: &Machine) -> bool {
-    machine.sees_pair.replace(false) && SCHEDULER.lookout.begin()
+    let begins = machine.sees_pair.replace(false) && SCHEDULER.lookout.begin();
+    if begins {
+        SCHEDULER.counts.lookouts.add_shared();
+        history::machine(Kind::Lookout, machine, 0);
+    }
+    begins
 }
 
 /// Sleeps among others for a short time, and looks for work again then. The caller has begun the
 /// lookout.
 fn keep_lookout(machine: &'static Machine) {
-    SCHEDULER.counts.lookouts.add_shared();
-    history::machine(Kind::Lookout, machine, 0);
     lie_down(machine);
     let is_called = machine.parker.sleep_for(LOOK_AGAIN);
     history::machine(Kind::Awake, machine, 0);
@@ -363,8 +366,6 @@ fn poll(machine: &'static Machine) {
     let keeps_lookout = begins_lookout(machine);
     if keeps_lookout {
         until = until.min(os::monotonic_ns() + LOOK_AGAIN.as_nanos() as u64);
-        history::machine(Kind::Lookout, machine, 0);
-        SCHEDULER.counts.lookouts.add_shared();
     }
     // ORDERING: Relaxed; `announce` has the fence that orders it, see `poll_no_later_than`.
     SCHEDULER.polls_until.store(until, Relaxed);

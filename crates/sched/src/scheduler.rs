@@ -60,7 +60,8 @@ pub(crate) struct Scheduler {
     pub(crate) polling: AtomicBool,
     /// Whether it sleeps there, and may be claimed.
     pub(crate) poller_bell: Bell,
-    /// Whether it looks at next slots again soon. In a line of its own: read at each wake-up.
+    /// Whether a machine that sleeps looks at next slots again soon. In a line of its own: read at each
+    /// wake-up.
     pub(crate) lookout: CachePadded<Lookout>,
     /// Until when it sleeps at most, in monotonic nanoseconds.
     pub(crate) polls_until: AtomicU64,
