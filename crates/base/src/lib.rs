@@ -9,6 +9,7 @@
 //! * [`Parker`]: one thread sleeps, anyone wakes it, once.
 //! * [`CachePadded`]: keeps neighbours off each other's cache lines.
 //! * [`Rng`]: a small generator for victims and poll orders.
+//! * [`prefetch`]: fetches a cache line before it is needed.
 //! * [`Stride`]: guesses where a walk through a list will come to.
 //! * [`rt_abort!`]: the last resort when an invariant of ours broke.
 
@@ -19,6 +20,7 @@ mod abort;
 mod lock;
 mod padded;
 mod parker;
+mod prefetch;
 mod rng;
 mod rt;
 mod stride;
@@ -27,5 +29,6 @@ pub use abort::{Stderr, abort_with, set_abort_hook};
 pub use lock::{Lock, LockGuard};
 pub use padded::CachePadded;
 pub use parker::Parker;
+pub use prefetch::prefetch;
 pub use rng::Rng;
 pub use stride::Stride;

@@ -41,12 +41,15 @@ impl Context {
     #[inline(always)]
     pub fn ended_on_stack(&mut self) {
         self.shadow().ended();
+        self.stands_nowhere();
     }
 
-    /// Makes this context, which has not begun, that of the code which runs as `old`.
+    /// Makes this context, which has not begun, that of the code which runs as `old`, whose own has
+    /// ended.
     #[inline(always)]
     pub fn take_over(&mut self, old: &mut Context) {
         self.set_fs(old.fs());
+        old.stands_nowhere();
         std::mem::swap(self.shadow(), old.shadow());
     }
 }

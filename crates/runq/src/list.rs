@@ -16,6 +16,7 @@
 use std::{fmt, marker::PhantomData, mem, ptr};
 
 use crate::token::{Linked, token_of, word_of};
+use gosched_base::{Stride, prefetch};
 
 /// A first-in first-out list chained through the tokens themselves. Go's `gQueue`.
 ///
@@ -154,10 +155,17 @@ impl<T: Linked> List<T> {
         self.len += len;
     }
 
-    /// The token `steps` behind the one that `word` stands for.
+    /// The token `steps` behind the one that `word` stands for. All of them may be cold.
     #[inline]
     fn walk(word: *mut (), steps: usize) -> T {
-        (0..steps).fold(Self::token(word), |token, _| Self::token(token.link().get()))
+        let mut ahead = Stride::new();
+        (0..steps).fold(Self::token(word), |token, _| {
+            let link = ptr::from_ref(token.link()).addr();
+            if let Some(distance) = ahead.passes(link) {
+                prefetch(link.wrapping_add(distance));
+            }
+            Self::token(token.link().get())
+        })
     }
 
     /// The token that `word`, which is in the list, stands for.

@@ -394,8 +394,8 @@ impl GRef {
     #[inline(always)]
     pub(crate) fn prefetch_descriptor(self) {
         let at = self.as_ptr().addr();
-        arch::prefetch(at);
-        arch::prefetch(at + 64);
+        gosched_base::prefetch(at);
+        gosched_base::prefetch(at + 64);
     }
 
     /// Fetches what it touches first when it runs. Others may own it: see

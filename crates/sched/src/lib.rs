@@ -114,7 +114,7 @@ pub use current::{goroutine_id, is_goroutine};
 pub use dump::{dump, dump_groups};
 pub use gomaxprocs::{FormerProcs, default_procs, set_default_procs, set_procs};
 pub use goroutine::GoroutineId;
-pub use gosched_fiber::arch::prefetch;
+pub use gosched_base::prefetch;
 pub use histogram::Durations;
 #[cfg(feature = "history")]
 #[doc(hidden)]

@@ -14,7 +14,6 @@ pub(crate) mod bare;
 use crate::goroutine::{GRef, Goroutine};
 use crate::names::Place;
 use gosched_base::rt_abort;
-use gosched_fiber::arch;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicUsize,
@@ -55,8 +54,8 @@ pub(crate) fn fresh() -> GRef {
     g.status.never_used();
     g.start_count_at(index);
     // The next ones, whose lines nobody has in a cache.
-    arch::prefetch(g.as_ptr().addr() + AHEAD);
-    arch::prefetch(g.as_ptr().addr() + AHEAD + 64);
+    gosched_base::prefetch(g.as_ptr().addr() + AHEAD);
+    gosched_base::prefetch(g.as_ptr().addr() + AHEAD + 64);
     g
 }
 

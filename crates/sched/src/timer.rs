@@ -25,7 +25,6 @@ use crate::{idle, jumps, monitor, park};
 use alarm::Starts;
 use deadline::Record;
 use gosched_base::{Lock, os};
-use gosched_fiber::arch;
 use gosched_runq::List;
 use heap::{Heap, Hook, Kind};
 use std::ptr;
@@ -168,7 +167,7 @@ fn take_sleepers(heap: &mut Heap, now: u64, max: usize, due: &mut List<GRef>) ->
         && let Some(first) = heap.first().filter(|first| first.when <= now && first.stays())
     {
         hooks[count] = first.hook();
-        arch::prefetch(first.hook().addr());
+        gosched_base::prefetch(first.hook().addr());
         heap.pop();
         count += 1;
     }

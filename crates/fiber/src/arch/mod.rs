@@ -7,7 +7,7 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::{
     Context, FrameOnStack, counter, fs_base, fs_base_by_block, gs_base, gs_base_by_syscall,
-    has_fsgsbase, has_protection_keys, jump_by_caller, load_gs, mark_gs, peek, preempt, prefetch,
+    has_fsgsbase, has_protection_keys, jump_by_caller, load_gs, mark_gs, peek, preempt,
     prefetch_suspended, prefetch_through, set_fs_base, set_fs_base_by_syscall, set_gs_base,
     set_gs_base_by_syscall, stack_pointer, switch, use_protection_keys,
 };

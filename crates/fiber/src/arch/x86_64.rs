@@ -39,7 +39,7 @@ pub use caller::jump_by_caller;
 pub use keys::{has_protection_keys, use_protection_keys};
 
 use crate::sanitizer::{self, Shadow};
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use gosched_base::prefetch;
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
@@ -75,13 +75,6 @@ pub fn counter() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Asks for the line at `address`, which need not be mapped.
-#[inline(always)]
-pub fn prefetch(address: usize) {
-    // SAFETY: fetching ahead never faults and changes nothing but the cache.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address)) };
-}
-
 /// Asks for the line that the pointer at `place` points to. Others may write it at the same time,
 /// as for [`prefetch_suspended`].
 ///
@@ -103,7 +96,7 @@ pub unsafe fn prefetch_through<T>(place: *const Option<NonNull<T>>) {
 }
 
 /// Asks for the lines that a suspended goroutine touches first when it is resumed: the top of its
-/// stack and the middle of its thread-local block.
+/// stack and the middle of its thread-local block. A context that stands nowhere yet has none.
 ///
 /// Its owner may write the context at the same time. What is read is used as an address to fetch
 /// from and for nothing else, so a torn or outdated value is harmless.
@@ -125,6 +118,9 @@ pub unsafe fn prefetch_suspended(context: *const Context) {
             fs = out(reg) fs,
             options(nostack, preserves_flags, readonly),
         );
+    }
+    if sp == 0 {
+        return;
     }
     for line in 0..4 {
         prefetch(sp.wrapping_add(line * 64));
@@ -221,6 +217,13 @@ impl Context {
         self.mxcsr = MXCSR_DEFAULT;
         self.fpucw = FPUCW_DEFAULT;
         self.pkru = keys::UNSAVED;
+    }
+
+    /// Notes that it stands nowhere any more: it was left for good. Whoever fetches what comes next
+    /// then asks for nothing of its former life.
+    #[inline(always)]
+    pub(crate) fn stands_nowhere(&mut self) {
+        self.sp = 0;
     }
 
     #[inline(always)]

@@ -3,12 +3,11 @@
 use super::serve::{Served, serve_all};
 use super::stock::Stock;
 use super::{BELL, DISCARDED, IDLE, RESERVE, give, idle_max, is_waiting, refusal};
-use crate::arch::prefetch;
 use crate::fiber::{Fiber, Remains};
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
 use crate::{signals, thread};
-use gosched_base::{Stride, os};
+use gosched_base::{Stride, os, prefetch};
 use std::collections::VecDeque;
 use std::time::Duration;
 
