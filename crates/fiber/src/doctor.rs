@@ -158,6 +158,7 @@ fn of_blocks(report: &Report) -> Vec<Fact> {
         ),
         judged("pthread keys", yes_or_no(report.key_destructors), report.key_destructors, symbols),
         judged("malloc caches freed", yes_or_no(report.malloc_cache), report.malloc_cache, symbols),
+        fact("untouched parts seen", format!("{} of 4", report.untouched)),
         fact("rseq", if report.rseq { "left to libc's threads" } else { "not used by libc" }),
     ];
     lines.extend(report.symbols.iter().map(|(name, found)| {

@@ -206,9 +206,9 @@ impl Fiber {
     /// * The caller runs on this fiber, which nobody has used since it was made or renewed.
     #[inline]
     pub unsafe fn begin(&self) {
-        if self.block().is_some() {
+        if let Some(block) = self.block() {
             // SAFETY: by the caller; the block of the fiber that runs is loaded.
-            unsafe { tls::begin() };
+            unsafe { tls::begin(block) };
         }
     }
 

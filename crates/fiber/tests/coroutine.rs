@@ -37,6 +37,7 @@ fn the_template_is_understood_here() {
     assert!(tls::report().through_gs);
     assert!(tls::report().key_destructors);
     assert!(tls::report().malloc_cache);
+    assert_eq!(tls::report().untouched, 4);
     assert!(tls::report().setxid_wrapped);
 }
 

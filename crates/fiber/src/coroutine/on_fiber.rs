@@ -159,9 +159,11 @@ unsafe extern "C" fn entry(data: *mut (), _passed: usize) -> ! {
     let record = data.cast::<Record>();
     // SAFETY: the coroutine runs (I1).
     let function = unsafe { &mut *record }.function.take();
-    if tls::kind().has_blocks() {
+    // SAFETY: as above.
+    let block = unsafe { &*record }.fiber.as_ref().and_then(Fiber::block);
+    if let Some(block) = block {
         // SAFETY: the fiber's own block was just loaded for the first time since it was renewed.
-        unsafe { tls::begin() };
+        unsafe { tls::begin(block) };
     }
     let result = catch_unwind(AssertUnwindSafe(|| {
         if let Some(f) = function {
@@ -171,8 +173,7 @@ unsafe extern "C" fn entry(data: *mut (), _passed: usize) -> ! {
     // SAFETY: as above; the function has returned, and its use of the record with it.
     let fields = unsafe { &mut *record };
     fields.panic = result.err();
-    let fiber = fields.fiber.as_ref().map(Fiber::block);
-    if let Some(Some(block)) = fiber {
+    if let Some(block) = block {
         // SAFETY: the loaded block; only thread-locals are left. They may suspend.
         unsafe { tls::finish(block) };
     }

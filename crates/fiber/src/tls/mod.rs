@@ -140,6 +140,9 @@ pub struct Report {
     pub key_destructors: bool,
     /// Whether ended blocks' malloc caches can be emptied.
     pub malloc_cache: bool,
+    /// How many of the four things that most goroutines leave untouched (destructors, locale,
+    /// character tables, the loader's error) are seen to be so without asking libc.
+    pub untouched: usize,
     /// Bytes of a control block and of the static area that contains it.
     pub sizes: Option<(usize, usize)>,
     /// Whether libc registers areas for restartable sequences.
@@ -201,6 +204,7 @@ pub fn report() -> Report {
         setxid_wrapped: libc.setxid_is_wrapped(),
         key_destructors: libc.has_key_destructors(),
         malloc_cache: libc.has_tcache(),
+        untouched: libc.untouched(),
         sizes: libc.sizes(),
         rseq: libc.symbols().has_rseq(),
         symbols: libc.symbols().list(),
@@ -220,10 +224,11 @@ pub unsafe fn make(memory: Range<usize>, tid: i32) -> Result<Block, Defect> {
 /// Does what libc does first on a new thread.
 ///
 /// # Safety
-/// * A block that was just made or restored is loaded.
+/// * `block` is loaded, and was just made or restored.
 #[inline]
-pub unsafe fn begin() {
-    chosen().2.begin();
+pub unsafe fn begin(block: Block) {
+    // SAFETY: by the caller.
+    unsafe { chosen().2.begin(block) };
 }
 
 /// Runs the destructors of a block's thread-locals and pthread keys. User code.

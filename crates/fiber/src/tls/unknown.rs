@@ -78,7 +78,13 @@ impl Libc {
         Err(Defect::UnknownLibc)
     }
 
-    pub(super) fn begin(&self) {}
+    pub(super) fn untouched(&self) -> usize {
+        0
+    }
+
+    /// # Safety
+    /// * As for `make`.
+    pub(super) unsafe fn begin(&self, _: Block) {}
 
     /// # Safety
     /// * As for `make`.

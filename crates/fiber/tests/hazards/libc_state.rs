@@ -119,6 +119,53 @@ fn characters_have_their_classes() {
     });
 }
 
+unsafe extern "C" {
+    fn __ctype_b_loc() -> *mut usize;
+}
+
+/// The caller's table of character classes.
+fn table() -> usize {
+    // SAFETY: libc's pointer to the caller's own word.
+    unsafe { __ctype_b_loc().read() }
+}
+
+/// A block that was used before `setlocale` has that time's tables.
+#[test]
+fn tables_are_those_of_the_global_locale_of_its_time() {
+    in_each(ALL, "libc_state::tables_are_those_of_the_global_locale_of_its_time", |_| {
+        let before = table();
+        for _ in 0..3 {
+            moved(move || assert_eq!(table(), before));
+        }
+        // SAFETY: a terminated name; no other thread uses the locale now.
+        if unsafe { libc::setlocale(libc::LC_ALL, c"C.UTF-8".as_ptr()) }.is_null() {
+            return skip("there is no locale C.UTF-8 here");
+        }
+        let now = std::thread::spawn(table).join().expect("it does not panic");
+        assert_ne!(now, before, "another locale has other tables");
+        for _ in 0..3 {
+            moved(move || assert_eq!(table(), now));
+        }
+    });
+}
+
+#[test]
+fn an_error_of_the_loader_is_not_told_to_the_next_one() {
+    in_each(ALL, "libc_state::an_error_of_the_loader_is_not_told_to_the_next_one", |_| {
+        for told in [false, true].repeat(10) {
+            moved(move || {
+                // SAFETY: no arguments.
+                assert!(unsafe { libc::dlerror() }.is_null(), "somebody else's");
+                let name = c"gosched_has_no_such_symbol";
+                // SAFETY: a terminated name.
+                assert!(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null());
+                // SAFETY: no arguments.
+                assert!(!told || !unsafe { libc::dlerror() }.is_null(), "its own");
+            });
+        }
+    });
+}
+
 #[test]
 fn names_are_resolved() {
     in_each(ALL, "libc_state::names_are_resolved", |_| {

@@ -11,6 +11,8 @@
 //! answering until no call that may have read the number is left, and only then ends.
 
 use super::robust::Robust;
+use super::symbols::Plain;
+use super::untouched::Untouched;
 use super::{Area, list};
 use crate::signals;
 use gosched_base::os;
@@ -38,6 +40,8 @@ pub(super) struct DeadThread {
     pub(super) tcache: Option<isize>,
     /// Offset of the head of its list of robust mutexes.
     pub(super) robust: Option<usize>,
+    /// Where it shows that libc has nothing to take back.
+    pub(super) untouched: Untouched,
 }
 
 /// What a thread does before it ends.
@@ -51,6 +55,8 @@ pub(super) enum Task {
         below: usize,
         /// Where the number should be, by the debuggers' tables.
         tid_expected: Option<usize>,
+        /// libc's `__call_tls_dtors`.
+        call_tls_dtors: Option<Plain>,
     },
     /// Nothing; its number lies at this offset.
     Die { tid_offset: usize },
@@ -155,8 +161,10 @@ extern "C" fn start(argument: *mut c_void) -> *mut c_void {
         ..DeadThread::default()
     };
     match errand.task {
-        Task::Learn { tcb_bytes, below, tid_expected } => {
-            learn_all(&mut found, tcb_bytes, below, tid_expected);
+        Task::Learn { tcb_bytes, below, tid_expected, call_tls_dtors } => {
+            learn_fields(&mut found, tcb_bytes, tid_expected);
+            found.tcache = watch_malloc(found.tcb, below);
+            found.untouched = Untouched::learn(found.tcb, below, call_tls_dtors);
         }
         Task::Die { tid_offset } => found.tid_offset = Some(tid_offset),
     }
@@ -181,15 +189,9 @@ const NOBODY: i32 = 1 << 29;
 /// In a frame of its own: `start`'s lies above the stack of whoever uses the block for ever, and the
 /// snapshots of 4 KiB each would make it 16 KiB larger.
 #[inline(never)]
-fn learn_all(found: &mut DeadThread, bytes: usize, below: usize, tid_expected: Option<usize>) {
+fn learn_fields(found: &mut DeadThread, bytes: usize, tid_expected: Option<usize>) {
     found.tid_offset = tid_offset(found, bytes, tid_expected);
-    learn(found, bytes, below);
-}
-
-/// Finds fields by watching them change.
-fn learn(found: &mut DeadThread, bytes: usize, below: usize) {
     found.specific_used = watch_key(found.tcb, bytes);
-    found.tcache = watch_malloc(found.tcb, below);
     found.robust = Robust::of_caller(found.tcb, bytes);
 }
 
@@ -250,6 +252,7 @@ fn watch_key(tcb: usize, bytes: usize) -> Option<usize> {
 
 /// Allocates for the first time on this thread and finds the word below FS that then points at a
 /// heap chunk with the size of a malloc cache (0x290 bytes in glibc 2.30 and later).
+#[inline(never)]
 fn watch_malloc(tcb: usize, below: usize) -> Option<isize> {
     let from = tcb - below;
     let before = Snapshot::take(from, below);
@@ -276,12 +279,12 @@ fn watch_malloc(tcb: usize, below: usize) -> Option<isize> {
 pub(super) const TCACHE_CHUNK: usize = 0x290;
 
 /// A copy of up to 4 KiB of memory, on the stack: this thread must not disturb what it watches.
-struct Snapshot {
+pub(super) struct Snapshot {
     bytes: [u8; 4096],
 }
 
 impl Snapshot {
-    fn take(from: usize, len: usize) -> Snapshot {
+    pub(super) fn take(from: usize, len: usize) -> Snapshot {
         let mut copy = Snapshot { bytes: [0; 4096] };
         for (i, byte) in copy.bytes.iter_mut().enumerate().take(len) {
             // SAFETY: the caller names memory of this thread's own block.
@@ -294,7 +297,7 @@ impl Snapshot {
         self.bytes[i]
     }
 
-    fn word(&self, i: usize) -> usize {
+    pub(super) fn word(&self, i: usize) -> usize {
         usize::from_ne_bytes(self.bytes[i..i + 8].try_into().unwrap_or([0; 8]))
     }
 

@@ -5,7 +5,7 @@
 //! interfaces only). The rest of the folder is what a thread's life needs around it:
 //! [`list`] its place in libc's list of threads, [`keys`] its pthread keys' destructors,
 //! [`robust`] the mutexes it still holds, [`modules`] its way back to a fresh state, [`tcache`] its
-//! malloc cache, [`attributes`] its stack's bounds, [`setxid`] the signal that looks for threads.
+//! malloc cache, [`untouched`] what it need not do, [`attributes`] its stack's bounds, [`setxid`] the signal that looks for threads.
 //!
 //! Needs glibc 2.34: before, `_dl_allocate_tls` takes no lock, and the keys' table is private.
 
@@ -22,6 +22,7 @@ mod tcache;
 mod template;
 #[cfg(test)]
 mod tests;
+mod untouched;
 
 use self::dead_thread::{DeadThread, Task};
 use self::keys::Keys;
@@ -29,6 +30,7 @@ use self::modules::Modules;
 use self::robust::Robust;
 use self::symbols::{Plain, Symbols};
 use self::template::{Ends, Template};
+use self::untouched::{Untouched, forget_loader_error};
 use super::{Block, Defect};
 use crate::host::Access;
 use std::ops::Range;
@@ -47,6 +49,7 @@ pub(super) struct Libc {
     blocks: Result<ForBlocks, Defect>,
     keys: Option<Keys>,
     tcache: Option<isize>,
+    untouched: Untouched,
     setxid_wrapped: bool,
 }
 
@@ -123,6 +126,7 @@ impl Libc {
             defect,
             blocks,
             tcache: learned.tcache,
+            untouched: learned.untouched,
             setxid_wrapped: setxid::wrap(),
         }
     }
@@ -149,6 +153,11 @@ impl Libc {
     /// Whether destructors of pthread keys run at a goroutine's end.
     pub(super) fn has_key_destructors(&self) -> bool {
         self.keys.is_some()
+    }
+
+    /// How many of the four things that most goroutines leave untouched are seen to be so.
+    pub(super) fn untouched(&self) -> usize {
+        self.untouched.count()
     }
 
     /// Whether a block's malloc cache can be emptied.
@@ -244,8 +253,15 @@ impl Libc {
 
     /// What libc does first on a new thread, on the loaded block: takes up the global locale's
     /// character tables, which may be others than when the block was made.
+    ///
+    /// # Safety
+    /// * `block` is loaded, and was made or finished.
     #[inline]
-    pub(super) fn begin(&self) {
+    pub(super) unsafe fn begin(&self, block: Block) {
+        // SAFETY: by the caller; `finish` has left the global locale.
+        if unsafe { self.untouched.has_tables(block.tcb) } {
+            return;
+        }
         if let Some(ctype_init) = self.symbols.ctype_init {
             // SAFETY: libc's own call; it writes three words of the loaded block.
             unsafe { ctype_init() };
@@ -259,16 +275,27 @@ impl Libc {
     #[inline]
     pub(super) unsafe fn finish(&self, block: Block) {
         if let Ok(blocks) = &self.blocks {
-            let call_tls_dtors = blocks.call_tls_dtors;
-            // SAFETY: glibc's own call at a thread's end.
-            unsafe { call_tls_dtors() };
             // SAFETY: by the caller.
-            unsafe { self.finish_keys(block, call_tls_dtors) };
+            if unsafe { self.untouched.may_have_destructors(block.tcb) } {
+                // SAFETY: glibc's own call at a thread's end.
+                unsafe { (blocks.call_tls_dtors)() };
+            }
+            // SAFETY: by the caller.
+            unsafe { self.finish_keys(block, blocks.call_tls_dtors) };
             // SAFETY: by the caller.
             unsafe { blocks.finish_robust(block.tcb) };
         }
-        reset_locale();
-        reset_errors();
+        // SAFETY: by the caller.
+        if unsafe { self.untouched.may_have_locale(block.tcb) } {
+            reset_locale();
+        }
+        // Errors that libc keeps for a thread are nobody else's.
+        // SAFETY: by the caller.
+        if unsafe { self.untouched.may_have_loader_error(block.tcb) } {
+            forget_loader_error();
+        }
+        // SAFETY: by the caller.
+        unsafe { self.untouched.clear_errors(block.tcb) };
     }
 
     /// Destructors of keys may use thread-locals for the first time. glibc then lets those leak;
@@ -377,25 +404,6 @@ unsafe fn run_rounds(keys: &Keys, tcb: usize, call_tls_dtors: Plain) {
     unsafe { keys.forget(tcb) };
 }
 
-unsafe extern "C" {
-    fn __h_errno_location() -> *mut i32;
-}
-
-/// Errors that libc keeps for a thread are nobody else's.
-#[inline]
-fn reset_errors() {
-    // SAFETY: no arguments. Who asks for the loader's error makes it forget it; that sets errno.
-    unsafe { libc::dlerror() };
-    // SAFETY: only tells an address.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: this block's own errno.
-    unsafe { errno.write(0) };
-    // SAFETY: only tells an address.
-    let h_errno = unsafe { __h_errno_location() };
-    // SAFETY: this block's own h_errno.
-    unsafe { h_errno.write(0) };
-}
-
 /// `locale.h`: `((locale_t) -1L)`.
 const LC_GLOBAL_LOCALE: libc::locale_t = -1_isize as libc::locale_t;
 
@@ -460,7 +468,9 @@ fn learn_from_one(symbols: &Symbols) -> Result<DeadThread, Defect> {
     let area = area(symbols)?;
     let below = area.below_tcb().min(4096);
     let tid_expected = symbols.tid.filter(|f| f.bits == 32).map(|f| f.offset);
-    a_dead_thread(area, Task::Learn { tcb_bytes: area.tcb_bytes, below, tid_expected })
+    let call_tls_dtors = symbols.call_tls_dtors;
+    let tcb_bytes = area.tcb_bytes;
+    a_dead_thread(area, Task::Learn { tcb_bytes, below, tid_expected, call_tls_dtors })
 }
 
 fn a_dead_thread(area: Area, task: Task) -> Result<DeadThread, Defect> {

@@ -153,7 +153,8 @@ impl Modules {
     /// * Its destructors have run.
     #[inline]
     pub(super) unsafe fn restore(&self, tcb: usize) {
-        for span in self.known {
+        // A copy of nothing would cost as much as one of a line.
+        for span in self.known.into_iter().filter(|span| span.bytes > 0) {
             // SAFETY: the same place in two complete blocks, which don't overlap.
             unsafe { self.copy(tcb, span) };
         }

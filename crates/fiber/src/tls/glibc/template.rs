@@ -68,6 +68,7 @@ impl Template {
             tcb_bytes: area.tcb_bytes,
             below: area.below_tcb().min(4096),
             tid_expected: symbols.tid.map(|f| f.offset),
+            call_tls_dtors: symbols.call_tls_dtors,
         };
         let stack_bytes = area.with_small_stack();
         let mut tries = 0;
