@@ -19,12 +19,37 @@
 use crate::arch::Context;
 use crate::host;
 use crate::sanitizer;
-use crate::stack::{self, Class, Stack, StackError};
+use crate::stack::{self, Ahead, Class, Stack, StackError};
 use crate::tls::{self, Block, Defect};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Fibers to be made in a row: what they need of the kernel and of libc is asked for together.
+#[derive(Debug)]
+pub(crate) struct Makings {
+    class: Class,
+    stacks: Ahead,
+}
+
+impl Makings {
+    /// For `count` fibers. As [`Fiber::make`]: not inside the runtime.
+    pub(crate) fn new(class: Class, count: usize) -> Makings {
+        if count > 1 && tls::kind().has_blocks() {
+            tls::expect(count);
+        }
+        Makings { class, stacks: Ahead::new(class, count, Fiber::top_bytes(class)) }
+    }
+
+    /// As [`Fiber::make`].
+    pub(crate) fn make(&mut self) -> Result<Fiber, FiberError> {
+        match self.stacks.next() {
+            Some((stack, is_zeroed)) => Fiber::make_on(stack, is_zeroed),
+            None => Fiber::make(self.class),
+        }
+    }
+}
 
 /// What lies at the very top of a fiber's slot.
 #[derive(Debug)]
@@ -113,11 +138,15 @@ impl Fiber {
     /// Makes a fiber. With blocks this takes the loader's lock and allocates: not inside the
     /// runtime.
     pub fn make(class: Class) -> Result<Fiber, FiberError> {
-        let above_stack = COLORS * LINE + HEAD_BYTES + block_bytes();
-        let top_bytes = (above_stack + FRAME_BYTES).min(class.usable_bytes());
         let (stack, is_zeroed) =
-            stack::alloc_present(class, top_bytes).map_err(FiberError::Stack)?;
+            stack::alloc_present(class, Fiber::top_bytes(class)).map_err(FiberError::Stack)?;
         Fiber::make_on(stack, is_zeroed)
+    }
+
+    /// What is touched first of a stack.
+    fn top_bytes(class: Class) -> usize {
+        let above_stack = COLORS * LINE + HEAD_BYTES + block_bytes();
+        (above_stack + FRAME_BYTES).min(class.usable_bytes())
     }
 
     fn make_on(stack: Stack, is_zeroed: bool) -> Result<Fiber, FiberError> {

@@ -2,8 +2,8 @@
 
 use super::serve::{Served, serve_all};
 use super::stock::Stock;
-use super::{BELL, DISCARDED, IDLE, RESERVE, give, idle_max, is_waiting, refusal};
-use crate::fiber::{Fiber, Remains};
+use super::{BELL, DISCARDED, IDLE, Make, RESERVE, give, idle_max, is_waiting, refusal};
+use crate::fiber::{Makings, Remains};
 use crate::stack::{self, Class};
 use crate::tls::{self, Kind};
 use crate::{signals, thread};
@@ -48,7 +48,7 @@ pub(super) fn help() {
 
 /// What the helper remembers between two rounds.
 pub(super) struct Helper {
-    make: fn(Class) -> Option<Fiber>,
+    make: Make,
     /// Destroyed fibers, each batch with the time from which its slots may be released.
     leaving: VecDeque<(u64, Vec<Remains>)>,
     /// How soon to look again while requests can't be served.
@@ -62,7 +62,7 @@ pub(super) struct Helper {
 }
 
 impl Helper {
-    pub(super) fn new(make: fn(Class) -> Option<Fiber>) -> Helper {
+    pub(super) fn new(make: Make) -> Helper {
         Helper {
             make,
             leaving: VecDeque::new(),
@@ -115,8 +115,11 @@ impl Helper {
         if !tls::kind().has_blocks() {
             return;
         }
-        while IDLE[Class::DEFAULT.index()].lock().count() < RESERVE {
-            let Some(fiber) = (self.make)(Class::DEFAULT) else { return };
+        let are_idle = || IDLE[Class::DEFAULT.index()].lock().count();
+        let missing = RESERVE.saturating_sub(are_idle());
+        let mut makings = Makings::new(Class::DEFAULT, missing);
+        while are_idle() < RESERVE {
+            let Some(fiber) = (self.make)(&mut makings) else { return };
             // SAFETY: it is new.
             unsafe { give(fiber) };
         }

@@ -33,7 +33,7 @@ pub use self::collect::{collect, collect_surplus, given_back, surplus};
 
 use self::requests::Requests;
 use self::stock::Stock;
-use crate::fiber::{Fiber, FiberError};
+use crate::fiber::{Fiber, FiberError, Makings};
 use crate::stack::Class;
 use crate::{thread, tls};
 use gosched_base::{Lock, Parker};
@@ -70,6 +70,9 @@ static HOOK: AtomicPtr<Refill> = AtomicPtr::new(std::ptr::null_mut());
 static MAKING: Mutex<()> = Mutex::new(());
 /// Whether there is a helper. Relaxed: it reads nothing that its maker has written.
 static HAS_HELPER: AtomicBool = AtomicBool::new(false);
+
+/// How the helper makes a fiber; tests have their own.
+type Make = fn(&mut Makings) -> Option<Fiber>;
 
 /// Starts the helper thread, once. `tls::init` must have been called.
 ///

@@ -2,7 +2,7 @@
 //! memory again, and it may be short time and again.
 
 use super::REQUESTS;
-use crate::fiber::{Fiber, FiberError};
+use crate::fiber::{Fiber, FiberError, Makings};
 use crate::stack::Class;
 use gosched_base::{Lock, Stderr};
 use std::fmt::Write;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 static LAST: Lock<Option<FiberError>> = Lock::new(None);
 
 /// Makes a fiber, or notes why not.
-pub(super) fn make(class: Class) -> Option<Fiber> {
-    match Fiber::make(class) {
+pub(super) fn make(makings: &mut Makings) -> Option<Fiber> {
+    match makings.make() {
         Ok(fiber) => Some(fiber),
         Err(error) => {
             // What was there is dropped without the lock.

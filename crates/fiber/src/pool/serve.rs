@@ -8,8 +8,8 @@
 //! hot stacks, instead of in breadth on a million cold ones. But nobody waits for ever, so some
 //! are made all the same, at a pace.
 
-use super::{IDLE, REQUESTS, give, is_waiting, makers, refill};
-use crate::fiber::Fiber;
+use super::{IDLE, Make, REQUESTS, give, is_waiting, makers, refill};
+use crate::fiber::Makings;
 use crate::stack::Class;
 
 /// The largest batch: half a millisecond's work.
@@ -30,7 +30,7 @@ pub(super) enum Served {
 
 /// One look of the helper's at all requests. `is_time`: some are served to those who are busy, too.
 /// Unless it says [`Served::All`] the helper looks again without a bell.
-pub(super) fn serve_all(make: fn(Class) -> Option<Fiber>, is_time: bool) -> Served {
+pub(super) fn serve_all(make: Make, is_time: bool) -> Served {
     REQUESTS.begin_look();
     let served = Class::all().map(|class| serve(class, make, is_time)).max();
     let served = served.unwrap_or(Served::All);
@@ -41,7 +41,7 @@ pub(super) fn serve_all(make: fn(Class) -> Option<Fiber>, is_time: bool) -> Serv
 }
 
 /// Serves the requests for `class`.
-pub(super) fn serve(class: Class, make: fn(Class) -> Option<Fiber>, is_time: bool) -> Served {
+pub(super) fn serve(class: Class, make: Make, is_time: bool) -> Served {
     let mut batch = 1;
     let mut paced = if is_time { PACED_BATCH } else { 0 };
     while REQUESTS.wanted(class) > 0 {
@@ -65,18 +65,15 @@ pub(super) fn serve(class: Class, make: fn(Class) -> Option<Fiber>, is_time: boo
 }
 
 /// Serves up to `count` requests, and returns how many.
-fn serve_batch(
-    class: Class,
-    count: usize,
-    make: fn(Class) -> Option<Fiber>,
-    urgent: bool,
-) -> usize {
+fn serve_batch(class: Class, count: usize, make: Make, urgent: bool) -> usize {
     let refill = refill();
     let mut made = 0;
     let mut taken = 0;
+    let are_idle = IDLE[class.index()].lock().count();
+    let mut makings = Makings::new(class, count.saturating_sub(are_idle));
     while made < count {
         let idle = IDLE[class.index()].lock().pop();
-        let Some(fiber) = idle.or_else(|| make(class)) else { break };
+        let Some(fiber) = idle.or_else(|| make(&mut makings)) else { break };
         made += 1;
         match refill {
             Some(refill) if (refill.offer)(fiber, urgent) => taken += 1,

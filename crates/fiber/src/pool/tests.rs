@@ -5,7 +5,7 @@ use super::{
     DISCARDED, HAS_HELPER, HOOK, IDLE, IDLE_MAX, REQUESTS, Refill, discard, give, given_back,
     hurry, request, set_refill_hook, surplus, take, withdraw,
 };
-use crate::fiber::Fiber;
+use crate::fiber::{Fiber, Makings};
 use crate::stack::Class;
 use crate::tls;
 use std::sync::Mutex;
@@ -37,8 +37,12 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
     turn
 }
 
-fn make(class: Class) -> Option<Fiber> {
-    Fiber::make(class).ok()
+fn make(makings: &mut Makings) -> Option<Fiber> {
+    makings.make().ok()
+}
+
+fn one_of(class: Class) -> Fiber {
+    Fiber::make(class).expect("memory")
 }
 
 fn idle(class: Class) -> usize {
@@ -59,9 +63,9 @@ fn a_request_without_memory_is_tried_again_ever_later_and_then_served() {
         flush: || panic!("nothing was taken"),
     };
     set_refill_hook(&COUNTING);
-    let mut helper = Helper::new(|class| {
+    let mut helper = Helper::new(|makings| {
         let left = FAILURES.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1));
-        if left.is_ok() { None } else { make(class) }
+        if left.is_ok() { None } else { make(makings) }
     });
     let before = idle(Class::MIB_8);
     request(Class::MIB_8);
@@ -97,7 +101,7 @@ fn a_fiber_that_is_given_back_serves_who_waits() {
     request(Class::MIB_1);
     assert!(helper.round().is_some(), "it looks again");
     // SAFETY: nothing ever ran on it.
-    unsafe { give(make(Class::MIB_1).expect("memory")) };
+    unsafe { give(one_of(Class::MIB_1)) };
     helper.round();
     assert_eq!(TAKEN.load(SeqCst), 1);
     HOOK.store(std::ptr::null_mut(), SeqCst);
@@ -110,7 +114,7 @@ fn what_is_idle_above_the_bound_is_given_back_in_the_second_round() {
     let surplus = 500;
     while idle(Class::SMALL) < IDLE_MAX + surplus {
         // SAFETY: nothing ever ran on it.
-        unsafe { give(make(Class::SMALL).expect("memory")) };
+        unsafe { give(one_of(Class::SMALL)) };
     }
     assert!(helper.round().is_some(), "it looks again");
     assert_eq!(idle(Class::SMALL), IDLE_MAX + surplus, "they have only just become idle");
@@ -143,7 +147,7 @@ fn a_collection_takes_all_of_the_old_and_leaves_the_others() {
     let class = Class::SMALL;
     while idle(class) < 1_000 {
         // SAFETY: nothing ever ran on it.
-        unsafe { give(make(class).expect("memory")) };
+        unsafe { give(one_of(class)) };
     }
     HAS_HELPER.store(true, SeqCst);
     surplus();
@@ -173,7 +177,7 @@ fn a_busy_program_gives_back_step_by_step() {
     let class = Class::SMALL;
     while idle(class) < 2_000 {
         // SAFETY: nothing ever ran on it.
-        unsafe { give(make(class).expect("memory")) };
+        unsafe { give(one_of(class)) };
     }
     IDLE[class.index()].lock().take_low();
     helper.collect_class(class, 100, false);

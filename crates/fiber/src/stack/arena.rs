@@ -26,8 +26,12 @@ use super::sys::{self, Access};
 
 /// What an arena reserves if the system allows it.
 const ARENA_BYTES: usize = 64 << 30;
-/// Opened at a time, or one slot where slots are larger.
+/// Opened at a time at least, or one slot where slots are larger.
 const CHUNK_BYTES: usize = 16 << 20;
+/// As much as this part of what is open already is opened at a time, but no more than
+/// [`CHUNK_BYTES_MAX`]: each time all others are kept from the process's mappings.
+const CHUNK_SHARE: u32 = 4;
+const CHUNK_BYTES_MAX: usize = 1 << 30;
 /// An arena takes at most this part of a limited address space.
 const LIMITED_SHARE: usize = 16;
 
@@ -85,7 +89,7 @@ impl Arena {
     ///
     /// The caller holds the pool's lock, and no slot from `index` on is open.
     pub(super) fn open_chunk(&self, index: u32) -> Result<u32, StackError> {
-        let end = index.saturating_add(chunk_slots(self.class)).min(self.slots);
+        let end = index.saturating_add(chunk_slots(self.class, index)).min(self.slots);
         let range = self.range(index..end);
         // The kernel fills locked memory with pages as soon as it becomes accessible, and memory
         // may get locked (`mlockall`) when it is mapped or at any later time. What is not open yet
@@ -139,8 +143,10 @@ fn slots_wanted(class: Class, bytes_max: usize) -> usize {
     (bytes_max.min(limited) / class.stride()).clamp(1, SlotId::PER_ARENA_MAX)
 }
 
-fn chunk_slots(class: Class) -> u32 {
-    (CHUNK_BYTES / class.stride()).max(1) as u32
+/// Slots of the next chunk of an arena in which so many are `open`.
+pub(super) fn chunk_slots(class: Class, open: u32) -> u32 {
+    let [least, most] = [CHUNK_BYTES, CHUNK_BYTES_MAX].map(|bytes| (bytes / class.stride()) as u32);
+    (open / CHUNK_SHARE).clamp(least, most).max(1)
 }
 
 /// Where an address lies among the slots.

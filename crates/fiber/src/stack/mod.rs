@@ -30,6 +30,7 @@
 //! * Free lists threaded through the stacks themselves: the pages could never be given back.
 //! * Unmapping empty arenas: lookups would need hazard pointers to save only address space.
 
+mod ahead;
 mod arena;
 mod bitmap;
 mod bounds;
@@ -45,6 +46,7 @@ mod shrink;
 mod slot;
 pub(crate) mod sys;
 
+pub(crate) use self::ahead::Ahead;
 pub use self::arena::{SlotInfo, is_in_slot, slot_of};
 pub use self::bounds::{Bounds, bounds, remaining};
 pub use self::cache::Cache;

@@ -117,17 +117,21 @@ impl Pool {
 
     /// Takes the slot that is cheapest to make usable.
     pub(super) fn take(&self, supply: Supply) -> Result<(SlotId, Readiness), StackError> {
+        self.synced.lock().take_locked(supply)
+    }
+
+    /// As [`take`](Pool::take) `count` times, or until there are no more, under one lock.
+    pub(super) fn take_many(
+        &self,
+        supply: Supply,
+        count: usize,
+        mut each: impl FnMut(SlotId, Readiness),
+    ) {
         let mut synced = self.synced.lock();
-        if let Some(id) = synced.hot.pop() {
-            return Ok((id, Readiness::Hot));
+        for _ in 0..count {
+            let Ok((id, readiness)) = synced.take_locked(supply) else { return };
+            each(id, readiness);
         }
-        if let Some(id) = synced.cold.pop() {
-            return Ok((id, Readiness::Cold));
-        }
-        if let Some(id) = synced.bare.pop() {
-            return Ok((id, Readiness::Bare));
-        }
-        Ok((synced.carve_locked(supply)?, Readiness::Bare))
     }
 
     /// Takes up to `max` hot slots under one lock.
@@ -187,6 +191,19 @@ pub(super) struct Supply {
 }
 
 impl Synced {
+    fn take_locked(&mut self, supply: Supply) -> Result<(SlotId, Readiness), StackError> {
+        if let Some(id) = self.hot.pop() {
+            return Ok((id, Readiness::Hot));
+        }
+        if let Some(id) = self.cold.pop() {
+            return Ok((id, Readiness::Cold));
+        }
+        if let Some(id) = self.bare.pop() {
+            return Ok((id, Readiness::Bare));
+        }
+        Ok((self.carve_locked(supply)?, Readiness::Bare))
+    }
+
     /// Takes a slot that was never used.
     fn carve_locked(&mut self, supply: Supply) -> Result<SlotId, StackError> {
         if self.frontier.next == self.frontier.slots {

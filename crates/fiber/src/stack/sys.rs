@@ -105,7 +105,7 @@ pub(super) unsafe fn drop_pages(range: Range<usize>) -> io::Result<()> {
     }
 }
 
-/// As many ranges as [`drop_pages_of`] takes at a time.
+/// As many ranges as are given to the kernel in one call.
 pub(super) const RANGES_AT_ONCE: usize = 64;
 
 /// As [`drop_pages`], for many ranges, whatever fails.
@@ -116,24 +116,9 @@ pub(super) const RANGES_AT_ONCE: usize = 64;
 /// # Safety
 /// * As for [`drop_pages`], for each range.
 pub(super) unsafe fn drop_pages_of(ranges: &[Range<usize>]) {
-    let mut vector = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; RANGES_AT_ONCE];
     for some in ranges.chunks(RANGES_AT_ONCE) {
-        for (one, range) in vector.iter_mut().zip(some) {
-            *one = libc::iovec { iov_base: pointer(range.start), iov_len: range.len() };
-        }
-        let bytes: usize = some.iter().map(|range| range.len()).sum();
         // SAFETY: not needed - the caller's only obligation.
-        let dropped = unsafe {
-            libc::syscall(
-                libc::SYS_process_madvise,
-                PIDFD_SELF,
-                vector.as_ptr(),
-                some.len(),
-                libc::MADV_DONTNEED,
-                0,
-            )
-        };
-        if usize::try_from(dropped) == Ok(bytes) {
+        if unsafe { advise_all(some, libc::MADV_DONTNEED) } {
             continue;
         }
         // An older kernel, or locked memory.
@@ -142,6 +127,37 @@ pub(super) unsafe fn drop_pages_of(ranges: &[Range<usize>]) {
             let _ = unsafe { drop_pages(range.clone()) };
         }
     }
+}
+
+/// As [`install_markers`], for at most [`RANGES_AT_ONCE`]. False: some may lack theirs.
+///
+/// # Safety
+/// * As for [`install_markers`], for each range.
+pub(super) unsafe fn install_markers_of(ranges: &[Range<usize>]) -> bool {
+    // SAFETY: unused - the caller's only obligation.
+    unsafe { advise_all(ranges, MADV_GUARD_INSTALL) }
+}
+
+/// As [`populate`], for at most [`RANGES_AT_ONCE`].
+pub(super) fn populate_all(ranges: &[Range<usize>]) {
+    // SAFETY: contents stay as they are.
+    let _ = unsafe { advise_all(ranges, MADV_POPULATE_WRITE) };
+}
+
+/// `madvise` for at most [`RANGES_AT_ONCE`] in one call (Linux 6.14). False if it did not do all.
+///
+/// # Safety
+/// * Nobody uses the ranges, or the advice changes no contents.
+unsafe fn advise_all(ranges: &[Range<usize>], advice: libc::c_int) -> bool {
+    let mut vector = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; RANGES_AT_ONCE];
+    for (one, range) in vector.iter_mut().zip(ranges) {
+        *one = libc::iovec { iov_base: pointer(range.start), iov_len: range.len() };
+    }
+    let bytes: usize = ranges.iter().map(|range| range.len()).sum();
+    let (number, at) = (libc::SYS_process_madvise, vector.as_ptr());
+    // SAFETY: as many entries as there are ranges; what becomes of those is the caller's obligation.
+    let done = unsafe { libc::syscall(number, PIDFD_SELF, at, ranges.len(), advice, 0) };
+    usize::try_from(done) == Ok(bytes)
 }
 
 /// How many bytes of a range are in memory.

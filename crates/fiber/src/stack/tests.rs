@@ -65,6 +65,65 @@ fn guards_end_at_the_limit_and_survive_a_trim() {
 }
 
 #[test]
+fn stacks_made_ready_together_have_guards_and_pages() {
+    static DEPOT: Depot = Depot::restricted(GuardKind::Marker, 128 * MIB, PLENTY);
+    const COUNT: usize = 150;
+    let top_bytes = PAGE + 1;
+    let mut ahead = Ahead::of(&DEPOT, Class::DEFAULT, COUNT, top_bytes);
+    let Some(first) = ahead.next() else {
+        println!("SKIPPED: this kernel has no markers, or takes no ranges (Linux 6.14)");
+        assert_eq!(DEPOT.stats().live, 0, "what was taken came back");
+        return;
+    };
+    let mut all = vec![first];
+    all.extend(std::iter::from_fn(|| ahead.next()));
+    assert_eq!(all.len(), COUNT);
+    for (stack, is_zeroed) in &all {
+        assert!(!is_readable(stack.limit() - 1) && !is_readable(stack.guard().start));
+        assert!(is_present(stack.top() - 1) && is_present(stack.top() - PAGE - 1));
+        assert!(!is_present(stack.top() - 2 * PAGE - 1), "no more than was asked for");
+        assert!(*is_zeroed && read_at(stack.top() - 8) == 0);
+        write_at(stack.top() - 8);
+    }
+    let tops: std::collections::HashSet<_> = all.iter().map(|(stack, _)| stack.top()).collect();
+    assert_eq!(tops.len(), COUNT, "each once");
+    // Those whose pages went have their guards, and may have failed to lose their contents.
+    all.into_iter().for_each(|(stack, _)| DEPOT.free(stack));
+    assert_eq!(DEPOT.trim(Class::DEFAULT, 3), COUNT - 3);
+    let mut again = Ahead::of(&DEPOT, Class::DEFAULT, 10, top_bytes);
+    let (stack, is_zeroed) = again.next().expect("some are idle");
+    assert!(!is_zeroed && !is_readable(stack.limit() - 1) && is_present(stack.top() - PAGE - 1));
+    drop(again);
+    assert_eq!(DEPOT.stats().live, 1, "the others came back");
+    DEPOT.free(stack);
+}
+
+#[test]
+fn stacks_with_other_guards_are_not_made_ready_together() {
+    static PROTECTED: Depot = Depot::restricted(GuardKind::Protect, 64 * MIB, PLENTY);
+    static CHECKED: Depot = Depot::restricted(GuardKind::Canary, 64 * MIB, PLENTY);
+    for depot in [&PROTECTED, &CHECKED] {
+        assert!(Ahead::of(depot, Class::SMALL, 20, 2 * PAGE).next().is_none());
+        assert_eq!(depot.stats().live, 0);
+        let stack = depot.alloc(Class::SMALL).unwrap();
+        depot.free(stack);
+    }
+    assert!(Ahead::of(&PROTECTED, Class::for_bytes(100 * MIB).unwrap(), 2, 1).next().is_none());
+}
+
+#[test]
+fn arenas_are_opened_by_ever_larger_chunks() {
+    let bytes = |class: Class, open: usize| {
+        super::arena::chunk_slots(class, (open / class.stride()) as u32) as usize * class.stride()
+    };
+    assert_eq!(bytes(Class::SMALL, 0), 16 * MIB);
+    assert_eq!(bytes(Class::SMALL, 32 * MIB), 16 * MIB);
+    assert_eq!(bytes(Class::SMALL, 400 * MIB), 100 * MIB);
+    assert_eq!(bytes(Class::SMALL, 60 << 30), 1 << 30);
+    assert_eq!(super::arena::chunk_slots(Class::MIB_64, 0), 1);
+}
+
+#[test]
 fn classes_serve_the_smallest_fit() {
     let cases = [
         (0, Class::SMALL),

@@ -211,6 +211,11 @@ pub fn report() -> Report {
     }
 }
 
+/// Makes the next `count` calls of [`make`] cheaper. Not inside the runtime (I2).
+pub fn expect(count: usize) {
+    chosen().2.expect(count);
+}
+
 /// Makes a block at the top of `memory`. Not inside the runtime (I2).
 ///
 /// # Safety

@@ -72,6 +72,8 @@ impl Libc {
         None
     }
 
+    pub(super) fn expect(&self, _: usize) {}
+
     /// # Safety
     /// * None; there are no blocks here.
     pub(super) unsafe fn make(&self, _: Range<usize>, _: i32) -> Result<Block, Defect> {
