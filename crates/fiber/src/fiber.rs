@@ -59,6 +59,8 @@ struct Head {
     stack_top: usize,
     /// For lists of idle fibers.
     next: Option<Fiber>,
+    /// For lists of such lists: the one below, and the length of the one that this fiber heads.
+    below: (Option<Fiber>, usize),
 }
 
 /// Lines by which neighbouring slots' heads are shifted against each other.
@@ -172,7 +174,13 @@ impl Fiber {
             }
         }
         let head = head_at as *mut Head;
-        let value = Head { stack: ManuallyDrop::new(stack), block, stack_top, next: None };
+        let value = Head {
+            stack: ManuallyDrop::new(stack),
+            block,
+            stack_top,
+            next: None,
+            below: (None, 0),
+        };
         // SAFETY: inside the slot, aligned, and above all else that uses it.
         unsafe { head.write(value) };
         // SAFETY: an address inside a mapping.
@@ -323,6 +331,18 @@ impl Fiber {
     #[inline]
     pub(crate) fn set_next(&mut self, next: Option<Fiber>) {
         self.head_mut().next = next;
+    }
+
+    /// Takes the lists below the one that this fiber heads, and the length of that one.
+    #[inline]
+    pub(crate) fn take_below(&mut self) -> (Option<Fiber>, usize) {
+        std::mem::take(&mut self.head_mut().below)
+    }
+
+    /// Puts the list of `count` fibers that this one heads on top of other lists.
+    #[inline]
+    pub(crate) fn set_below(&mut self, below: Option<Fiber>, count: usize) {
+        self.head_mut().below = (below, count);
     }
 
     fn head_mut(&mut self) -> &mut Head {

@@ -21,8 +21,6 @@ const STEP: usize = 128;
 const BUSY_SHARE: u64 = 8;
 /// Of a class of which nothing is to be destroyed.
 const NONE_LEAVES: usize = usize::MAX;
-/// Fibers taken from the idle ones while their lock is held.
-const AT_ONCE: usize = 16;
 /// Batches destroyed between two times that their pages are given back: neighbours are then given
 /// back in one call, and a million of them still leave step by step.
 const BATCHES_A_TRIM: usize = 16;
@@ -220,7 +218,12 @@ impl Helper {
     fn destroy(&mut self, mut fibers: Stock) {
         let mut remains = Vec::with_capacity(fibers.count());
         super::collect::count_given_back(fibers.count());
+        let mut ahead = Stride::new();
         while let Some(fiber) = fibers.pop() {
+            // Each of them may be a cache miss or two.
+            if let Some(stride) = ahead.passes(fiber.address()) {
+                prefetch(fiber.address().wrapping_add(stride));
+            }
             // SAFETY: ours alone; idle and discarded fibers are finished.
             remains.extend(unsafe { fiber.destroy() });
         }
@@ -243,20 +246,15 @@ impl Helper {
     }
 }
 
-/// The `count` newest idle fibers, or all there are. Each of them may be a cache miss or two, and
-/// whoever ends or begins meanwhile waits for the lock: so it is let go again and again.
+/// The `count` newest idle fibers, or all there are.
 fn cut_off(class: Class, count: usize) -> Stock {
     let mut taken = Stock::new();
-    let mut ahead = Stride::new();
     while taken.count() < count {
-        let mut idle = IDLE[class.index()].lock();
-        for _ in taken.count()..count.min(taken.count() + AT_ONCE) {
-            let Some(fiber) = idle.pop_surplus() else { return taken };
-            if let Some(stride) = ahead.passes(fiber.address()) {
-                prefetch(fiber.address().wrapping_add(stride));
-            }
-            taken.push(fiber);
+        let some = IDLE[class.index()].lock().take_surplus(count - taken.count());
+        if some.count() == 0 {
+            break;
         }
+        taken.add(some);
     }
     taken
 }
