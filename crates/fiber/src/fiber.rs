@@ -14,7 +14,9 @@
 //! Invariants
 //! * I1. A fiber is in one place: held by a goroutine, or in one cache or list.
 //! * I2. The head is written when the fiber is made and by its holder only.
-//! * I3. A fiber in a cache has a block whose thread-locals are in their first state.
+//! * I3. A fiber in a cache has a block that is finished and reusable, or new. Its thread-locals are
+//!   brought back to their first state when it is used again: they are written then anyway, and of a
+//!   goroutine that has waited for long they are in no cache when it ends.
 
 use crate::arch::Context;
 use crate::host;
@@ -231,7 +233,12 @@ impl Fiber {
         entry: unsafe extern "C" fn(*mut (), usize) -> !,
         data: *mut (),
     ) {
-        let fs = self.block().map_or(0, Block::tcb);
+        let block = self.block();
+        if let Some(block) = block {
+            // SAFETY: finished or new (I3), and nothing runs on it, by the caller.
+            unsafe { tls::restore(block) };
+        }
+        let fs = block.map_or(0, Block::tcb);
         context.begin_on_stack(self.stack_limit(), self.stack_top());
         // SAFETY: the stack below `stack_top` is the caller's and aligned to 64.
         unsafe { context.fresh(self.stack_top() as *mut u8, fs, entry, data) };
@@ -240,7 +247,7 @@ impl Fiber {
     /// Does what libc does first on a new thread. On the fiber itself, before any user code.
     ///
     /// # Safety
-    /// * The caller runs on this fiber, which nobody has used since it was made or renewed.
+    /// * The caller runs on this fiber, which nobody has used since it was prepared or renewed.
     #[inline]
     pub unsafe fn begin(&self) {
         if let Some(block) = self.block() {
@@ -261,11 +268,25 @@ impl Fiber {
         }
     }
 
-    /// Makes a finished fiber ready for its next user. False: it can't be used again, and only
-    /// [`destroy`](Fiber::destroy) is left.
+    /// Whether a finished fiber can be used again. If not, only [`destroy`](Fiber::destroy) is left.
     ///
     /// # Safety
     /// * [`finish`](Fiber::finish) was called, and no thread-local of it is touched meanwhile.
+    #[inline]
+    #[must_use]
+    pub unsafe fn is_reusable(&self) -> bool {
+        match self.block() {
+            // SAFETY: by the caller.
+            Some(block) => unsafe { tls::is_reusable(block) },
+            None => true,
+        }
+    }
+
+    /// Makes the fiber that the caller runs on ready for its next user, who goes on in the caller's
+    /// frame. False: it is not reusable.
+    ///
+    /// # Safety
+    /// * As for [`is_reusable`](Fiber::is_reusable).
     #[inline]
     #[must_use]
     pub unsafe fn renew(&self) -> bool {
@@ -304,11 +325,11 @@ impl Fiber {
         unsafe { stack::release_pages(stack, stack.top() - self.stack_top()) };
     }
 
-    /// Makes a finished fiber that [`renew`](Fiber::renew) has refused ready for its next user.
+    /// Makes a finished fiber that is not [reusable](Fiber::is_reusable) ready for its next user.
     /// Takes the loader's lock: not inside the runtime.
     ///
     /// # Safety
-    /// * As for [`renew`](Fiber::renew).
+    /// * As for [`is_reusable`](Fiber::is_reusable).
     pub unsafe fn scrub(&self) {
         if let Some(block) = self.block() {
             // SAFETY: by the caller.

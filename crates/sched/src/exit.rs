@@ -46,7 +46,7 @@ pub(crate) unsafe extern "C" fn goroutine_main(data: *mut (), passed: usize) -> 
 fn run_function(g: GRef) {
     let Some(task) = g.task.get() else { rt_abort!("goroutine {} has no function", g.id()) };
     if let Some(fiber) = g.fiber.get().filter(|_| !g.shares_tls()) {
-        // SAFETY: this runs on the fiber, and nobody has since it was made or renewed.
+        // SAFETY: this runs on the fiber, and nobody has since it was prepared or renewed.
         unsafe { fiber.begin() };
     }
     // SAFETY: the goroutine's own task, run once.
@@ -247,7 +247,7 @@ fn start_one_that_waits(inside: &Inside, class: Class) {
             park::push_back(p, g);
             idle::wake_one();
         }
-        // SAFETY: taken just now, renewed, and nobody ran on it.
+        // SAFETY: taken just now, and nobody ran on it.
         None => unsafe { core.keep_fiber(fiber) },
     }
 }

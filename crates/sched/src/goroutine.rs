@@ -16,6 +16,7 @@ use gosched_base::os;
 use gosched_fiber::Fiber;
 use gosched_fiber::arch::{self, Context};
 use gosched_fiber::stack::Class;
+use gosched_fiber::tls;
 use gosched_protocol::{Permit, StatusWord};
 use gosched_runq::{Link, Linked, Token};
 use std::cell::{Cell, UnsafeCell};
@@ -403,7 +404,7 @@ impl GRef {
     #[inline(always)]
     pub(crate) fn prefetch_context(self) {
         // SAFETY: descriptors are never freed.
-        unsafe { arch::prefetch_suspended(self.context.get()) };
+        unsafe { arch::prefetch_suspended(self.context.get(), tls::lines_at_end()) };
         // SAFETY: as above.
         unsafe { arch::prefetch_through(self.task.as_ptr()) };
     }

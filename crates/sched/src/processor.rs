@@ -281,22 +281,22 @@ impl Core {
     #[inline]
     pub(crate) unsafe fn give_fiber(&mut self, fiber: Fiber) {
         // SAFETY: by the caller; the runtime touches no thread-local.
-        if !unsafe { fiber.renew() } {
+        if !unsafe { fiber.is_reusable() } {
             // SAFETY: finished and given up by the caller.
             return unsafe { pool::discard(fiber) };
         }
-        // SAFETY: renewed, and given up by the caller.
+        // SAFETY: reusable, and given up by the caller.
         unsafe { self.keep_fiber(fiber) };
     }
 
-    /// Keeps a renewed fiber.
+    /// Keeps a fiber that can be used again.
     ///
     /// # Safety
     /// * As for [`pool::give`].
     #[inline]
     pub(crate) unsafe fn keep_fiber(&mut self, fiber: Fiber) {
         if fiber.class() != Class::DEFAULT {
-            // SAFETY: renewed, and given up by the caller.
+            // SAFETY: reusable, and given up by the caller.
             return unsafe { pool::give(fiber) };
         }
         if self.fiber_count == FIBERS_MAX {
@@ -322,7 +322,7 @@ impl Core {
     fn spill_fibers(&mut self) {
         for fiber in &mut self.fibers[..FIBERS_MAX / 2] {
             if let Some(fiber) = fiber.take() {
-                // SAFETY: fibers kept here are renewed, and this was the only copy.
+                // SAFETY: fibers kept here are reusable, and this was the only copy.
                 unsafe { pool::give(fiber) };
             }
         }
@@ -335,7 +335,7 @@ impl Core {
         while self.fiber_count > 0 {
             self.fiber_count -= 1;
             if let Some(fiber) = self.fibers[self.fiber_count].take() {
-                // SAFETY: fibers kept here are renewed, and this was the only copy.
+                // SAFETY: fibers kept here are reusable, and this was the only copy.
                 unsafe { pool::give(fiber) };
             }
         }

@@ -43,6 +43,7 @@ use gosched_base::prefetch;
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 /// A suspended execution: enough to resume it.
 #[derive(Debug)]
@@ -96,7 +97,8 @@ pub unsafe fn prefetch_through<T>(place: *const Option<NonNull<T>>) {
 }
 
 /// Asks for the lines that a suspended goroutine touches first when it is resumed: the top of its
-/// stack and the middle of its thread-local block. A context that stands nowhere yet has none.
+/// stack and the middle of its thread-local block, and, at these distances from that, what its end
+/// looks at. A context that stands nowhere yet has none.
 ///
 /// Its owner may write the context at the same time. What is read is used as an address to fetch
 /// from and for nothing else, so a torn or outdated value is harmless.
@@ -104,7 +106,7 @@ pub unsafe fn prefetch_through<T>(place: *const Option<NonNull<T>>) {
 /// # Safety
 /// * `context` is memory that stays mapped.
 #[inline(always)]
-pub unsafe fn prefetch_suspended(context: *const Context) {
+pub unsafe fn prefetch_suspended(context: *const Context, at_end: &[AtomicIsize]) {
     let (sp, fs): (usize, usize);
     // SAFETY: reads two words of mapped memory. Not as Rust reads: the owner's writes may race.
     unsafe {
@@ -126,9 +128,10 @@ pub unsafe fn prefetch_suspended(context: *const Context) {
         prefetch(sp.wrapping_add(line * 64));
     }
     prefetch(fs);
-    prefetch(fs.wrapping_sub(64));
-    prefetch(fs.wrapping_sub(128));
-    prefetch(fs.wrapping_add(KEYS_AT));
+    for distance in at_end {
+        // ORDERING: Relaxed; good for fetching only.
+        prefetch(fs.wrapping_add_signed(distance.load(Relaxed)));
+    }
 }
 
 /// Where the code of `context` stood when that was last written: program counter, stack pointer, frame
@@ -159,9 +162,6 @@ pub unsafe fn peek(context: *const Context) -> [usize; 3] {
     }
     [pc, sp, bp]
 }
-
-/// Near the words of a control block that every end of a goroutine looks at: keys, robust list.
-const KEYS_AT: usize = 768;
 
 /// What lies at the top of a fresh stack; `first_frame` reads it.
 #[derive(Debug)]

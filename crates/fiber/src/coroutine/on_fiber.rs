@@ -131,8 +131,8 @@ pub(super) fn suspend() {
 
 fn give_back(fiber: Fiber) {
     // SAFETY: the coroutine ended: `entry` called `finish`, and nothing runs on the fiber.
-    if unsafe { fiber.renew() } {
-        // SAFETY: renewed.
+    if unsafe { fiber.is_reusable() } {
+        // SAFETY: finished and reusable.
         unsafe { pool::give(fiber) };
     } else {
         // SAFETY: as above.
@@ -162,7 +162,7 @@ unsafe extern "C" fn entry(data: *mut (), _passed: usize) -> ! {
     // SAFETY: as above.
     let block = unsafe { &*record }.fiber.as_ref().and_then(Fiber::block);
     if let Some(block) = block {
-        // SAFETY: the fiber's own block was just loaded for the first time since it was renewed.
+        // SAFETY: the fiber's own block was just loaded for the first time since it was prepared.
         unsafe { tls::begin(block) };
     }
     let result = catch_unwind(AssertUnwindSafe(|| {

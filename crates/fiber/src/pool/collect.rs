@@ -147,7 +147,7 @@ impl Helper {
         while let Some(fiber) = rest.pop() {
             // SAFETY: it was idle, and is in nobody's list.
             unsafe { fiber.release_pages() };
-            // SAFETY: as above; idle fibers are renewed.
+            // SAFETY: as above; idle fibers are reusable.
             unsafe { give(fiber) };
             if rest.count().is_multiple_of(AT_ONCE) {
                 self.serve_requests();

@@ -132,7 +132,7 @@ impl Helper {
         while let Some(fiber) = discarded.pop() {
             // SAFETY: ours alone; it was finished before it was discarded.
             unsafe { fiber.scrub() };
-            // SAFETY: scrubbed is as good as renewed.
+            // SAFETY: scrubbed is as good as reusable.
             unsafe { give(fiber) };
         }
     }

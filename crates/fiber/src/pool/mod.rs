@@ -8,7 +8,7 @@
 //! Invariants
 //! * I1. [`take`], [`give`], [`discard`] and [`request`] never allocate, never call libc and hold
 //!   only leaf locks: they may be called inside the runtime.
-//! * I2. Every idle fiber is renewed (I3 of `fiber`).
+//! * I2. Every idle fiber is new, or finished and reusable (I3 of `fiber`).
 //! * I3. A destroyed fiber's slot is released when no walk through libc's list of threads is left
 //!   that may have seen it, see `tls::glibc::list`.
 //! * I4. While somebody waits for a fiber the helper looks again, with or without a bell.
@@ -122,7 +122,7 @@ pub fn set_refill_hook(refill: &'static Refill) {
     HOOK.store((refill as *const Refill).cast_mut(), Release);
 }
 
-/// A renewed fiber of `class`, if one is idle. May be called inside the runtime.
+/// A fiber of `class`, if one is idle. May be called inside the runtime.
 #[must_use]
 pub fn take(class: Class) -> Option<Fiber> {
     let mut idle = IDLE[class.index()].lock();
@@ -157,10 +157,10 @@ pub fn withdraw(class: Class) -> bool {
     REQUESTS.claim(class, 1) == 1
 }
 
-/// Gives back a renewed fiber. May be called inside the runtime.
+/// Gives back a fiber that can be used again. May be called inside the runtime.
 ///
 /// # Safety
-/// * [`Fiber::renew`] returned true, or nothing ever ran on the fiber.
+/// * [`Fiber::is_reusable`] returned true, or nothing ever ran on the fiber.
 /// * The caller holds the fiber, and uses no copy of it any more.
 pub unsafe fn give(fiber: Fiber) {
     let class = fiber.class();

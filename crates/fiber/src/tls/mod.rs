@@ -39,6 +39,7 @@ use crate::signals::Blocked;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 /// Where a goroutine's thread-locals live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +152,16 @@ pub struct Report {
     pub symbols: Vec<(&'static str, bool)>,
 }
 
+/// Where the end of a goroutine looks at its block, from FS, a line each; 0 where there are fewer.
+static LINES_AT_END: [AtomicIsize; 5] = [const { AtomicIsize::new(0) }; 5];
+
+/// Where the end of a goroutine looks at its block: distances from FS, to fetch the lines there ahead.
+#[inline]
+#[must_use]
+pub fn lines_at_end() -> &'static [AtomicIsize] {
+    &LINES_AT_END
+}
+
 static CHOSEN: OnceLock<(Kind, host::Access, Libc)> = OnceLock::new();
 
 /// Decides once how thread-locals are kept: as asked, or the best that works here.
@@ -161,6 +172,10 @@ pub fn init(wanted: Option<Kind>, access: Option<host::Access>) -> Kind {
         .get_or_init(|| {
             let access = host::init(libc_here::access(access));
             let libc = Libc::look(wanted != Some(Kind::DeadThread));
+            for (line, found) in LINES_AT_END.iter().zip(lines_of(&libc.looks_at_end())) {
+                // ORDERING: Relaxed; good for fetching only.
+                line.store(found, Relaxed);
+            }
             let best = match libc.template_defect() {
                 None => Kind::Template,
                 Some(_) if libc.can_have_blocks() => Kind::DeadThread,
@@ -174,6 +189,15 @@ pub fn init(wanted: Option<Kind>, access: Option<host::Access>) -> Kind {
             (kind, access, libc)
         })
         .0
+}
+
+/// The lines of these places, each once, but for that of FS itself.
+fn lines_of(places: &[isize]) -> Vec<isize> {
+    let mut lines: Vec<isize> = places.iter().map(|place| place & !63).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines.retain(|line| *line != 0);
+    lines
 }
 
 fn chosen() -> &'static (Kind, host::Access, Libc) {
@@ -328,4 +352,26 @@ fn map_for_ever(bytes: usize) -> Result<*mut u8, Defect> {
         return Err(Defect::Memory(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)));
     }
     Ok(p.cast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, LINES_AT_END, init, lines_of};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn lines_are_told_once_and_without_that_of_fs() {
+        assert_eq!(lines_of(&[-264, -320, -256, 736, 1552, 2304]), [-320, -256, 704, 1536, 2304]);
+        assert_eq!(lines_of(&[0, 63, -1, -64]), [-64]);
+        assert!(lines_of(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_an_end_looks_at_is_known_where_libc_is() {
+        if init(None, None) != Kind::Template {
+            return println!("SKIPPED: this libc's blocks are not understood");
+        }
+        assert!(LINES_AT_END.iter().any(|line| line.load(Relaxed) > 0), "the control block's");
+        assert!(LINES_AT_END.iter().any(|line| line.load(Relaxed) < 0), "libc's thread-locals");
+    }
 }

@@ -52,6 +52,11 @@ impl Keys {
         unsafe { self.flag(tcb).read_volatile() != 0 }
     }
 
+    /// Where [`are_set`](Keys::are_set) looks, from FS.
+    pub(super) fn place(&self) -> isize {
+        self.used as isize
+    }
+
     fn flag(&self, tcb: usize) -> *mut u8 {
         (tcb + self.used) as *mut u8
     }

@@ -160,6 +160,17 @@ impl Libc {
         self.keys.is_some()
     }
 
+    /// Where `finish` and the pool look at every block, from FS. What lies right above the control
+    /// block is the fiber's head.
+    pub(super) fn looks_at_end(&self) -> Vec<isize> {
+        let Ok(blocks) = &self.blocks else { return Vec::new() };
+        let mut places = self.untouched.places();
+        places.push(blocks.robust.place());
+        places.extend(self.keys.map(|keys| keys.place()));
+        places.push(blocks.area.tcb_bytes as isize);
+        places
+    }
+
     /// How many of the four things that most goroutines leave untouched are seen to be so.
     pub(super) fn untouched(&self) -> usize {
         self.untouched.count()

@@ -50,6 +50,11 @@ impl Robust {
         Robust { offset }
     }
 
+    /// From FS.
+    pub(super) fn place(self) -> isize {
+        self.offset as isize
+    }
+
     fn head(self, tcb: usize) -> *mut Head {
         (tcb + self.offset) as *mut Head
     }

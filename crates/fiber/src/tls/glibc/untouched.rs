@@ -74,6 +74,12 @@ impl Untouched {
         }
     }
 
+    /// Where it is seen, from FS.
+    pub(super) fn places(&self) -> Vec<isize> {
+        let words = [self.destructors, self.locale, self.loader_error];
+        words.iter().flatten().map(|word| word.offset).collect()
+    }
+
     /// How many of the four can be seen.
     pub(super) fn count(&self) -> usize {
         let words = [self.destructors, self.locale, self.loader_error];
