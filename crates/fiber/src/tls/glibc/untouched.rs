@@ -220,7 +220,7 @@ fn watch(
 
 unsafe extern "C" {
     fn __cxa_thread_atexit_impl(
-        destructor: unsafe extern "C" fn(*mut c_void),
+        destructor: extern "C" fn(*mut c_void),
         object: *mut c_void,
         module: *mut c_void,
     ) -> c_int;
@@ -229,7 +229,7 @@ unsafe extern "C" {
 }
 
 fn watch_destructors(tcb: usize, below: usize, call_tls_dtors: Plain) -> Option<Word> {
-    unsafe extern "C" fn nothing(_: *mut c_void) {}
+    extern "C" fn nothing(_: *mut c_void) {}
     let register = || {
         let module = (&raw const __dso_handle).cast_mut().cast();
         // SAFETY: a destructor that does nothing, of this module.
