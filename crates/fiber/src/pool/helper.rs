@@ -113,13 +113,18 @@ impl Helper {
         if !tls::kind().has_blocks() {
             return;
         }
-        let are_idle = || IDLE[Class::DEFAULT.index()].lock().count();
-        let missing = RESERVE.saturating_sub(are_idle());
-        let mut makings = Makings::new(Class::DEFAULT, missing);
-        while are_idle() < RESERVE {
-            let Some(fiber) = (self.make)(&mut makings) else { return };
-            // SAFETY: it is new.
-            unsafe { give(fiber) };
+        loop {
+            let are_idle = IDLE[Class::DEFAULT.index()].lock().count();
+            let missing = RESERVE.saturating_sub(are_idle);
+            if missing == 0 {
+                return;
+            }
+            let mut makings = Makings::new(Class::DEFAULT, missing);
+            for _ in 0..missing {
+                let Some(fiber) = (self.make)(&mut makings) else { return };
+                // SAFETY: it is new.
+                unsafe { give(fiber) };
+            }
         }
     }
 

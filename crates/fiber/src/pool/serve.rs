@@ -69,11 +69,11 @@ fn serve_batch(class: Class, count: usize, make: Make, urgent: bool) -> usize {
     let refill = refill();
     let mut made = 0;
     let mut taken = 0;
-    let are_idle = IDLE[class.index()].lock().count();
-    let mut makings = Makings::new(class, count.saturating_sub(are_idle));
+    let mut makings = None;
     while made < count {
         let idle = IDLE[class.index()].lock().pop();
-        let Some(fiber) = idle.or_else(|| make(&mut makings)) else { break };
+        let new = || make(makings.get_or_insert_with(|| Makings::new(class, count - made)));
+        let Some(fiber) = idle.or_else(new) else { break };
         made += 1;
         match refill {
             Some(refill) if (refill.offer)(fiber, urgent) => taken += 1,
