@@ -307,6 +307,15 @@ fn little_address_space_means_smaller_arenas() {
     assert!(figures["reserved_mib"] < 1_024, "{}", child.story());
 }
 
+/// An arena is opened by ever larger chunks; where there is no room for one a smaller one will do.
+#[test]
+fn near_the_limit_of_data_an_arena_is_opened_by_less() {
+    let child = Child::run("stack_data_limit", &[]);
+    let figures = child.figures();
+    assert!((16..=24).contains(&figures["opened_mib"]), "{}", child.story());
+    assert!(child.out().contains("error: "), "{}", child.story());
+}
+
 #[test]
 fn without_markers_the_limit_of_mappings_ends_in_an_error_with_room_to_spare() {
     let child = Child::run("stack_map_limit", &[]);

@@ -89,15 +89,21 @@ impl Arena {
     ///
     /// The caller holds the pool's lock, and no slot from `index` on is open.
     pub(super) fn open_chunk(&self, index: u32) -> Result<u32, StackError> {
-        let end = index.saturating_add(chunk_slots(self.class, index)).min(self.slots);
-        let range = self.range(index..end);
         // The kernel fills locked memory with pages as soon as it becomes accessible, and memory
         // may get locked (`mlockall`) when it is mapped or at any later time. What is not open yet
         // is unlocked as a whole, so that it stays one mapping.
         sys::unlock_pages(self.range(index..self.slots));
-        // SAFETY: slots above the frontier are in use by nobody.
-        unsafe { sys::protect(range, Access::ReadWrite) }.map_err(refused)?;
-        Ok(end)
+        let mut count = chunk_slots(self.class, index);
+        loop {
+            let end = index.saturating_add(count).min(self.slots);
+            // SAFETY: slots above the frontier are in use by nobody.
+            match unsafe { sys::protect(self.range(index..end), Access::ReadWrite) } {
+                Ok(()) => return Ok(end),
+                // Where memory is charged in advance there may be enough for fewer.
+                Err(_) if count > chunk_slots(self.class, 0) => count /= 2,
+                Err(error) => return Err(refused(error)),
+            }
+        }
     }
 
     pub(super) fn slots(&self) -> u32 {
