@@ -1,6 +1,7 @@
 //! `preempt_latency`: tasks that only compute, and one that sleeps 1 ms again and again.
 //!
-//! `sleeper=0` leaves that one out, to show what the hogs can do alone.
+//! `sleeper=0` leaves that one out, to show what the hogs can do alone. `calm_ms=20` lets each hog
+//! sleep for so long after every [`BURST`], so that the runtime finds it computing anew.
 
 use super::Outcome;
 use crate::args::Args;
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 const ASKED: Duration = Duration::from_millis(1);
 /// About 100 us of arithmetic.
 const CHUNK: u64 = 25_000;
+/// Chunks between two calms: about 8 ms.
+const BURST: u64 = 80;
 /// How long the sleeper may take to notice the end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -28,6 +31,7 @@ struct Probe {
     over: AtomicBool,
     finished: AtomicBool,
     chunks: AtomicU64,
+    calm: Duration,
 }
 
 impl Probe {
@@ -47,10 +51,15 @@ impl Probe {
 
     /// Arithmetic until the end.
     fn hog(&self) {
+        let mut chunks = 0;
         while !self.is_over() {
             spin(CHUNK);
+            chunks += 1;
             // ORDERING: Relaxed; a count.
             self.chunks.fetch_add(1, Relaxed);
+            if !self.calm.is_zero() && chunks % BURST == 0 {
+                sleep(self.calm);
+            }
         }
     }
 
@@ -80,7 +89,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let window = args.secs("secs", 3.0)?;
     let hogs = args.get("hogs", 2 * args.procs as u64)?;
     let has_sleeper = args.get("sleeper", 1)? != 0;
-    let probe = Arc::new(Probe::default());
+    let calm = Duration::from_millis(args.get("calm_ms", 0)?);
+    let probe = Arc::new(Probe { calm, ..Probe::default() });
     let start = |f: fn(&Probe)| {
         let probe = probe.clone();
         drop(spawn(move || f(&probe)));
