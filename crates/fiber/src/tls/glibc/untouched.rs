@@ -54,8 +54,10 @@ pub(super) struct Untouched {
     errors: Option<[isize; 2]>,
 }
 
+// SAFETY: both only tell an address.
 unsafe extern "C" {
-    fn __h_errno_location() -> *mut i32;
+    safe fn __errno_location() -> *mut i32;
+    safe fn __h_errno_location() -> *mut i32;
 }
 
 impl Untouched {
@@ -145,8 +147,7 @@ impl Untouched {
 }
 
 fn places_of_errors() -> [*mut i32; 2] {
-    // SAFETY: these only tell addresses.
-    unsafe { [libc::__errno_location(), __h_errno_location()] }
+    [__errno_location(), __h_errno_location()]
 }
 
 /// A block's pointers into the character tables, and where the global locale has its own.
@@ -162,17 +163,17 @@ struct Tables {
 /// categories' data.
 const TABLES_IN_LOCALE: usize = 13 * size_of::<usize>();
 
+// SAFETY: all three only tell an address.
 unsafe extern "C" {
-    fn __ctype_b_loc() -> *mut c_void;
-    fn __ctype_tolower_loc() -> *mut c_void;
-    fn __ctype_toupper_loc() -> *mut c_void;
+    safe fn __ctype_b_loc() -> *mut c_void;
+    safe fn __ctype_tolower_loc() -> *mut c_void;
+    safe fn __ctype_toupper_loc() -> *mut c_void;
 }
 
 impl Tables {
     /// Where both are, if they agree on this thread, whose locale is the global one at `global`.
     fn check(tcb: usize, global: usize) -> Option<Tables> {
-        // SAFETY: these only tell addresses.
-        let places = unsafe { [__ctype_b_loc(), __ctype_tolower_loc(), __ctype_toupper_loc()] };
+        let places = [__ctype_b_loc(), __ctype_tolower_loc(), __ctype_toupper_loc()];
         let own = places.map(|place| (place as usize).wrapping_sub(tcb) as isize);
         let tables = Tables { own, global: global + TABLES_IN_LOCALE };
         // SAFETY: this thread's own block.
