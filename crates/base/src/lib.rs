@@ -9,7 +9,7 @@
 //! * [`Parker`]: one thread sleeps, anyone wakes it, once.
 //! * [`CachePadded`]: keeps neighbours off each other's cache lines.
 //! * [`Rng`]: a small generator for victims and poll orders.
-//! * [`prefetch`]: fetches a cache line before it is needed.
+//! * [`prefetch()`]: fetches a cache line before it is needed.
 //! * [`Stride`]: guesses where a walk through a list will come to.
 //! * [`rt_abort!`]: the last resort when an invariant of ours broke.
 

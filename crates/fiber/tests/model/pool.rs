@@ -29,7 +29,7 @@ pub(super) mod makers {
     pub(crate) fn call(_: usize) {}
 }
 
-use crate::fiber::Fiber;
+use crate::fiber::{Fiber, Makings};
 use crate::stack::Class;
 use loom::sync::{Condvar, Mutex, MutexGuard};
 use requests::Requests;
@@ -48,6 +48,9 @@ impl Lock {
         self.0.lock().unwrap()
     }
 }
+
+/// As in the production file.
+pub(super) type Make = fn(&mut Makings) -> Option<Fiber>;
 
 pub(super) struct Refill {
     pub(super) is_waiting: fn() -> bool,
@@ -95,12 +98,12 @@ pub(super) fn sleep() {
 }
 
 /// A look of the helper's; true: it sleeps until the bell.
-pub(super) fn leaves_none(make: fn(Class) -> Option<Fiber>, is_time: bool) -> bool {
+pub(super) fn leaves_none(make: Make, is_time: bool) -> bool {
     serve_all(make, is_time) == Served::All
 }
 
 /// A look of another thread's that makes fibers, which calls the helper for what it leaves.
-pub(super) fn help_to_make(make: fn(Class) -> Option<Fiber>) {
+pub(super) fn help_to_make(make: Make) {
     if serve(Class, make, false) != Served::All {
         ring();
     }
