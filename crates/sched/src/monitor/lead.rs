@@ -4,10 +4,6 @@
 //! to 100 us on a virtual machine, which is what a goroutine beside computing ones is late then.
 //! Where a CPU is left over the monitor asks for an earlier time, by what it was late lately, and
 //! stays awake for the rest. The time that it stays awake is bounded.
-//!
-//! It may be on the CPU of a machine nevertheless, and gives way to that by yielding. A machine whose
-//! goroutine computes would keep the CPU for a slice of the kernel's then, 3 ms and more; so beside
-//! those it sleeps once more, which ends soon, since the CPU is awake.
 
 use crate::scheduler::SCHEDULER;
 use gosched_base::{Parker, os};
@@ -18,16 +14,12 @@ const LEAD_MAX_NS: u64 = 100_000;
 const SHARE: u64 = 16;
 /// So much of its share may be left over from before.
 const SAVED_MAX_NS: u64 = 1_000_000;
-/// A shorter rest is over sooner than a sleep would be.
-const WORTH_SLEEPING_NS: u64 = 8_000;
 /// How slowly the mean follows.
 const WEIGHT: u64 = 8;
 
 pub(super) struct Lead {
     /// How late it was lately, on average.
     late: u64,
-    /// What [`rounds`] were when it last began to wait.
-    rounds: u32,
     /// How long it may stay awake, as of `at`.
     saved: u64,
     at: u64,
@@ -35,31 +27,22 @@ pub(super) struct Lead {
 
 impl Lead {
     pub(super) const fn new() -> Lead {
-        Lead { late: 0, rounds: 0, saved: 0, at: 0 }
+        Lead { late: 0, saved: 0, at: 0 }
     }
 
     /// Sleeps until `due`, the time of a timer, or until it is called, which it returns.
     pub(super) fn sleep_until(&mut self, due: u64, parker: &Parker) -> bool {
         let mut now = os::monotonic_ns();
-        let before = self.rounds;
-        self.rounds = rounds();
-        let mut compute = self.rounds == before;
         if let Some(asked) = self.asks(now, due, has_spare_cpu()) {
             if parker.sleep_until(asked) {
                 return true;
             }
             now = os::monotonic_ns();
             self.note_late(now.saturating_sub(asked));
-            compute = rounds() == self.rounds;
         }
-        let rest = due.saturating_sub(now);
-        self.note_awake(rest);
-        match () {
-            () if rest < WORTH_SLEEPING_NS => parker.stay_awake_until(due, std::hint::spin_loop),
-            () if compute && SCHEDULER.idle_count() == 0 => parker.sleep_until(due),
-            // The CPU that is left over may be another one than this thread is on.
-            () => parker.stay_awake_until(due, os::yield_cpu),
-        }
+        self.note_awake(due.saturating_sub(now));
+        // The CPU that is left over may be another one than this thread is on.
+        parker.stay_awake_until(due, os::yield_cpu)
     }
 
     /// What to ask the kernel for; `None` if that would be over. A sleep that is over when it begins
@@ -88,11 +71,6 @@ impl Lead {
     fn note_awake(&mut self, rest: u64) {
         self.saved = self.saved.saturating_sub(rest);
     }
-}
-
-/// The rounds of all processors together: the same again where goroutines compute.
-fn rounds() -> u32 {
-    SCHEDULER.processors().fold(0, |sum, p| sum.wrapping_add(p.tick()))
 }
 
 /// Whether the goroutines leave it a CPU, as far as this process goes.
