@@ -152,7 +152,8 @@ pub struct Report {
     pub symbols: Vec<(&'static str, bool)>,
 }
 
-/// Where the end of a goroutine looks at its block, from FS, a line each; 0 where there are fewer.
+/// Where the end of a goroutine looks at its block, from FS, a line each; 0 where there are fewer. As
+/// many as glibc has: more would not be fetched.
 static LINES_AT_END: [AtomicIsize; 5] = [const { AtomicIsize::new(0) }; 5];
 
 /// Where the end of a goroutine looks at its block: distances from FS, to fetch the lines there ahead.

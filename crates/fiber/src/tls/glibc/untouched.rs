@@ -197,14 +197,15 @@ impl Tables {
     }
 }
 
-/// The only word below `tcb` that `provoke` changes and `take_back` changes back, if there is just
-/// one. In a frame of its own, of three snapshots: the thread's stack is small.
+/// The only word below `tcb` that `provoke` changes to what `fits` and `take_back` changes back, if
+/// there is just one. In a frame of its own, of three snapshots: the thread's stack is small.
 #[inline(never)]
 fn watch(
     tcb: usize,
     below: usize,
     provoke: impl FnOnce() -> bool,
     take_back: impl FnOnce(),
+    fits: impl Fn(usize) -> bool,
 ) -> Option<Word> {
     let from = tcb - below;
     let before = Snapshot::take(from, below);
@@ -212,9 +213,10 @@ fn watch(
     let meanwhile = Snapshot::take(from, below);
     take_back();
     let after = Snapshot::take(from, below);
-    let mut places = (0..below / 8)
-        .map(|i| i * 8)
-        .filter(|&i| before.word(i) != meanwhile.word(i) && before.word(i) == after.word(i));
+    let mut places = (0..below / 8).map(|i| i * 8).filter(|&i| {
+        let (was, is) = (before.word(i), meanwhile.word(i));
+        was != is && fits(is) && was == after.word(i)
+    });
     let place = places.next().filter(|_| places.next().is_none() && is_provoked)?;
     Some(Word { offset: place as isize - below as isize, idle: before.word(place) })
 }
@@ -241,36 +243,31 @@ fn watch_destructors(tcb: usize, below: usize, call_tls_dtors: Plain) -> Option<
     // SAFETY: runs what was registered on this thread, which has registered no other.
     unsafe { call_tls_dtors() };
     // SAFETY: as above.
-    watch(tcb, below, || register() && is_registered, || unsafe { call_tls_dtors() })
+    let run = || unsafe { call_tls_dtors() };
+    watch(tcb, below, || register() && is_registered, run, |_| true)
 }
 
-/// The word that holds the locale itself; with it the tables may change. A frame of its own as
-/// [`watch`] has.
-#[inline(never)]
+/// The word that holds the locale itself; with it the tables may change.
 fn watch_locale(tcb: usize, below: usize) -> Option<Word> {
     // SAFETY: a terminated name, no base.
     let other = unsafe { libc::newlocale(libc::LC_ALL_MASK, c"C".as_ptr(), std::ptr::null_mut()) };
     if other.is_null() {
         return None;
     }
-    let from = tcb - below;
-    let before = Snapshot::take(from, below);
-    // SAFETY: a locale of ours.
-    let previous = unsafe { libc::uselocale(other) };
-    let meanwhile = Snapshot::take(from, below);
-    // SAFETY: the global locale always exists.
-    unsafe { libc::uselocale(LC_GLOBAL_LOCALE) };
-    let after = Snapshot::take(from, below);
+    // SAFETY: a locale of ours, or the global one, which always exists.
+    let take_up = |locale| unsafe { libc::uselocale(locale) };
+    let word = watch(
+        tcb,
+        below,
+        || take_up(other) == LC_GLOBAL_LOCALE,
+        || {
+            take_up(LC_GLOBAL_LOCALE);
+        },
+        |word| word == other as usize,
+    );
     // SAFETY: from `newlocale`, and in use no more.
     unsafe { libc::freelocale(other) };
-    let mut places = (0..below / 8).map(|i| i * 8).filter(|&i| {
-        meanwhile.word(i) == other as usize
-            && before.word(i) != other as usize
-            && before.word(i) == after.word(i)
-    });
-    let is_global = previous == LC_GLOBAL_LOCALE;
-    let place = places.next().filter(|_| places.next().is_none() && is_global)?;
-    Some(Word { offset: place as isize - below as isize, idle: before.word(place) })
+    word
 }
 
 /// Makes libc forget the loaded block's error of the loader.
@@ -289,5 +286,5 @@ fn watch_loader_error(tcb: usize, below: usize) -> Option<Word> {
         // SAFETY: a terminated name.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() }
     };
-    watch(tcb, below, fail, forget_loader_error)
+    watch(tcb, below, fail, forget_loader_error, |_| true)
 }
