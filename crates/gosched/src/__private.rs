@@ -2,7 +2,7 @@
 
 #[cfg(feature = "history")]
 pub use gosched_sched::check_history;
-pub use gosched_sched::is_in_runtime;
+pub use gosched_sched::{is_in_runtime, put_to_rest, resting};
 use std::panic::Location;
 use std::process::Termination;
 use std::time::Duration;

@@ -33,6 +33,8 @@ pub(crate) const TRACE: u32 = 1 << 4;
 pub(crate) const STOP: u32 = 1 << 1;
 /// Dice decide, see `chaos`. Set for good, and asks for nothing either.
 pub(crate) const CHAOS: u32 = 1 << 5;
+/// The processor is to rest, see `rest`.
+pub(crate) const REST: u32 = 1 << 6;
 /// Bits that only lead to the slow ways.
 pub(crate) const IDLE: u32 = TRACE | CHAOS;
 
@@ -45,6 +47,13 @@ pub(crate) fn ask(p: &Processor, bits: u32) {
     p.attention.fetch_or(bits, AcqRel);
     // ORDERING: Release pairs with `take_back`: A1 before A2.
     ASKED.store(1, Release);
+}
+
+/// Whether the holder of `p` is to give it up before it looks for a goroutine.
+#[inline]
+pub(crate) fn must_part(p: &Processor) -> bool {
+    // ORDERING: Relaxed; a request that comes now is seen in the next round.
+    p.attention.load(Relaxed) & (STOP | REST) != 0
 }
 
 /// Lets others run if the caller has had its share: one load and one branch if not.
@@ -111,7 +120,7 @@ fn attend_to_more(inside: Inside) -> Inside {
     }
     let must_yield = p.take_yield_asked();
     // ORDERING: Relaxed; what comes with the other bits is looked at by the scheduler.
-    if p.attention.load(Relaxed) & (STOP | URGENT) != 0 {
+    if p.attention.load(Relaxed) & (STOP | URGENT | REST) != 0 {
         p.counters.asked_yields.add();
         inside.machine().lane.set_why(trace::WHY_ASKED);
         return yields::to_ring_front(inside);

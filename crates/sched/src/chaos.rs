@@ -4,7 +4,8 @@
 //! * on its way out of the runtime a goroutine yields now and then, as if its slice had ended there;
 //! * what is made runnable goes to the ring's tail instead of the next slot;
 //! * the ring's head goes before the next slot, and the global queue before both, out of turn;
-//! * slices end at any part of their time.
+//! * slices end at any part of their time;
+//! * processors go to rest for a moment, as if machines shared a CPU.
 //!
 //! The seed repeats the dice of each processor, and so the order in which one processor runs what
 //! waits for nothing but goroutines. It does not repeat what the kernel decides: which thread is
@@ -33,6 +34,9 @@ const GLOBALLY_ONE_IN: u32 = 4;
 const TO_TAIL_ONE_IN: u32 = 2;
 /// One in so many searches takes the ring's head first, or has a fairness round.
 const OUT_OF_TURN_ONE_IN: u32 = 4;
+
+/// Before one in so many of the monitor's looks some processors go to rest.
+const RESTS_ONE_IN: u32 = 4;
 
 /// Written by: the start. Read by: whoever makes a processor, the monitor.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -109,4 +113,15 @@ pub(crate) fn part_of_slice(slice_ns: u64) -> u64 {
     let look = LOOKS.fetch_add(1, Relaxed);
     let sixteenths = 1 + Rng::new(seed ^ look.rotate_left(32)).below(16);
     slice_ns / 16 * u64::from(sixteenths)
+}
+
+/// How many of `procs` processors are to rest until the next look; `None` if no dice decide. For the
+/// monitor.
+pub(crate) fn puts_to_rest(procs: u32) -> Option<u32> {
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    let seed = seed()?;
+    // ORDERING: Relaxed; the monitor's own.
+    let look = LOOKS.fetch_add(1, Relaxed);
+    let mut dice = Rng::new(seed ^ look.rotate_left(16));
+    Some(if dice.below(RESTS_ONE_IN) == 0 { dice.below(procs) } else { 0 })
 }

@@ -34,6 +34,7 @@ const KEYS: &[(&str, &str)] = &[
     ("maxthreads", "most threads there may be"),
     ("numa", "0: take no notice of NUMA nodes; pin: tie threads to them"),
     ("steal", "0: processors keep what was made on them; to see what stealing does"),
+    ("rest", "0: never let one of two machines rest that share a CPU"),
     ("updatemaxprocs", "0: don't follow quota changes"),
     ("containermaxprocs", "0: take no notice of cgroup quotas"),
     ("traceback", "none, single, all"),
@@ -62,6 +63,7 @@ pub struct Config {
     threads_max: Option<u32>,
     numa: Option<Numa>,
     steals: Option<bool>,
+    rests: Option<bool>,
     hints: Option<bool>,
     updates_procs: Option<bool>,
     counts_quotas: Option<bool>,
@@ -142,6 +144,8 @@ pub(crate) struct Settled {
     pub(crate) numa: Numa,
     /// Whether processors take each other's goroutines.
     pub(crate) steals: bool,
+    /// Whether processors rest while two machines would share a CPU.
+    pub(crate) rests: bool,
     /// Whether hints are printed; on a terminal only if it is not said.
     pub(crate) hints: Option<bool>,
     /// Whether collections run in the background.
@@ -297,6 +301,7 @@ impl Config {
             sight,
             numa: merged.numa.unwrap_or_default(),
             steals: merged.steals.unwrap_or(true),
+            rests: merged.rests.unwrap_or(true),
             hints: merged.hints,
             collects: merged.collects.unwrap_or(true),
             trace_period: Duration::from_millis(merged.trace_period_ms.unwrap_or(1_000)),
@@ -344,6 +349,7 @@ impl Config {
             "maxthreads" => set(&mut self.threads_max, value.parse().ok().filter(|n| *n > 0)),
             "numa" => set(&mut self.numa, parse_numa(value)),
             "hints" => set(&mut self.hints, parse_switch(value)),
+            "rest" => set(&mut self.rests, parse_switch(value)),
             "steal" => set(&mut self.steals, parse_switch(value)),
             "updatemaxprocs" => set(&mut self.updates_procs, parse_switch(value)),
             "containermaxprocs" => set(&mut self.counts_quotas, parse_switch(value)),

@@ -29,8 +29,7 @@ pub fn may_spin_briefly() -> bool {
 
 /// Whether a processor beside the caller's runs goroutines.
 fn another_runs() -> bool {
-    let procs = SCHEDULER.procs();
-    procs > 1 && SCHEDULER.idle_count() + 1 < procs
+    SCHEDULER.used_count() > 1
 }
 
 /// Whether a goroutine made ready now would have to wait for a busy processor. A hint.

@@ -82,6 +82,8 @@ macro_rules! counters {
             /// Times that a machine slept for a short time, since it had come too late for a goroutine
             /// in a next slot.
             pub lookouts: u64,
+            /// Times that a processor was put to rest, since the kernel gave two machines one CPU.
+            pub rests: u64,
             /// Times that somebody woke the monitor before its pause was over.
             pub monitor_calls: u64,
             /// Looks at files in passing, by machines and the monitor.
@@ -111,6 +113,7 @@ macro_rules! counters {
             sum.procs_updates = SCHEDULER.counts.procs_updates.get();
             sum.machine_turns = SCHEDULER.counts.machine_turns.get();
             sum.lookouts = SCHEDULER.counts.lookouts.get();
+            sum.rests = SCHEDULER.counts.rests.get();
             sum.monitor_calls = SCHEDULER.counts.monitor_calls.get();
             (sum.polls, sum.poll_sleeps) = crate::netpoll::counts();
             sum.machines = u64::from(crate::fleet::live());
@@ -128,6 +131,7 @@ pub(crate) struct Global {
     pub(crate) futex_waits: Count,
     pub(crate) machine_turns: Count,
     pub(crate) lookouts: Count,
+    pub(crate) rests: Count,
     pub(crate) libc_yields: Count,
     pub(crate) collections: Count,
     pub(crate) background_collections: Count,
@@ -146,6 +150,7 @@ impl Global {
             futex_waits: Count::new(),
             machine_turns: Count::new(),
             lookouts: Count::new(),
+            rests: Count::new(),
             libc_yields: Count::new(),
             collections: Count::new(),
             background_collections: Count::new(),

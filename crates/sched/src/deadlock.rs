@@ -128,7 +128,7 @@ fn rely_on_calls() -> Ready {
 pub(crate) fn machine_sleeps() {
     // ORDERING: the fence pairs with the one in `rely_on_calls`.
     fence(SeqCst);
-    if RELIES_ON_CALLS.load(Relaxed) && SCHEDULER.idle_count() == SCHEDULER.procs() {
+    if RELIES_ON_CALLS.load(Relaxed) && SCHEDULER.are_all_unused() {
         idle::wake_one_from_outside();
     }
 }
@@ -138,7 +138,7 @@ fn is_still_quiet() -> bool {
     SCHEDULER.poller_bell.is_announced()
         && threads::fiber_waiters() == 0
         && SCHEDULER.injected.is_empty()
-        && SCHEDULER.idle_count() == SCHEDULER.procs()
+        && SCHEDULER.are_all_unused()
         && SCHEDULER.searchers.count() == 0
         && crate::num_goroutine() > 0
 }

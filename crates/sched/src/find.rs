@@ -4,7 +4,7 @@
 //! queue; the network; other processors' queues; sleep. Plain threads' injection list counts as
 //! global. The network is passed over while there is something to steal, see `netpoll`.
 
-use crate::attention::URGENT;
+use crate::attention::{self, URGENT};
 use crate::goroutine::GRef;
 use crate::history::{self, Kind, Source, tried};
 use crate::machine::{Inside, Machine};
@@ -13,8 +13,8 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::switch::FAIRNESS_ROUNDS;
 use crate::{
-    chaos, fleet, idle, jumps, last_spare, locked, near, netpoll, park, steal, switch, threads,
-    world,
+    chaos, fleet, idle, jumps, last_spare, locked, near, netpoll, park, rest, steal, switch,
+    threads, world,
 };
 use gosched_runq::{Batch, Popped};
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,8 +56,8 @@ fn find_runnable(machine: &'static Machine) -> Option<GRef> {
             idle::wait_for_processor(machine);
             continue;
         };
-        if world::must_stop(p) {
-            world::give_up(machine, p);
+        if attention::must_part(p) {
+            part(machine, p);
             continue;
         }
         let is_exhausted = fleet::is_exhausted();
@@ -74,6 +74,12 @@ fn find_runnable(machine: &'static Machine) -> Option<GRef> {
         idle::release_and_sleep(machine, p);
     }
     None
+}
+
+/// The machine gives its processor up because somebody has asked it to.
+#[cold]
+fn part(machine: &'static Machine, p: &'static Processor) {
+    if world::must_stop(p) { world::give_up(machine, p) } else { rest::go(machine, p) }
 }
 
 /// The search order.

@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     Tried,
     /// A processor is among the idle.
     Idle,
+    /// A processor is at rest, see `rest`: neither idle nor in use.
+    Rest,
     /// A processor is on its way: in nobody's hands, and not among the idle.
     Transit,
     /// The machine holds the processor.

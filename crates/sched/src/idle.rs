@@ -203,6 +203,11 @@ pub(crate) fn release(machine: &'static Machine, p: &'static Processor) {
 pub(crate) fn release_and_sleep(machine: &'static Machine, p: &'static Processor) {
     release(machine, p);
     threads::processor_is_idle();
+    sleep_without_processor(machine);
+}
+
+/// The machine has given its processor up: it sleeps, unless a last look finds work.
+pub(crate) fn sleep_without_processor(machine: &'static Machine) {
     look_again(machine);
     if machine.processor().is_none() {
         wait_for_processor(machine);

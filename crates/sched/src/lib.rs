@@ -76,6 +76,7 @@ pub mod profile;
 mod quit;
 mod reason;
 mod report;
+mod rest;
 mod rt;
 mod scheduler;
 mod shrink;
@@ -136,6 +137,8 @@ pub use no_preempt::NoPreempt;
 pub use panic::panics;
 pub use preempt::{Preemptions, preemptions};
 pub use reason::WaitReason;
+#[doc(hidden)]
+pub use rest::{put_to_rest, resting};
 pub use scheduler::{num_cpu, num_goroutine, procs};
 pub use snapshot::{
     Activity, GoroutineStates, ProcessorState, Snapshot, goroutine_states, snapshot,

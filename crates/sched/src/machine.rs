@@ -12,7 +12,7 @@
 use crate::fleet;
 use crate::goroutine::GRef;
 use crate::history::{self, Kind};
-use crate::monitor::{REVOKER, Watch};
+use crate::monitor::{REVOKER, Share, Watch};
 use crate::observe::Eyes;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
@@ -80,6 +80,8 @@ pub(crate) struct Machine {
     pub(crate) lost_in_futex: AtomicBool,
     /// What the monitor saw last. Monitor only.
     pub(crate) watch: Watch,
+    /// What the kernel gave it. Monitor only.
+    pub(crate) share: Share,
     /// Where its thread writes events.
     pub(crate) lane: Lane,
     /// The goroutine that is locked to this thread, and how often. This thread only.
@@ -144,6 +146,7 @@ impl Machine {
             eyes: Eyes::closed(),
             lost_in_futex: AtomicBool::new(false),
             watch: Watch::default(),
+            share: Share::default(),
             current: AtomicPtr::new(std::ptr::null_mut()),
             preempt_asked: AtomicU8::new(0),
             was_forced: Cell::new(false),

@@ -14,10 +14,12 @@
 mod lead;
 mod network;
 mod placing;
+mod rest;
 mod retake;
 mod thread;
 
 pub(crate) use placing::SliceWatch;
+pub(crate) use rest::Share;
 pub(crate) use retake::{Watch, take_if_asleep};
 
 use crate::config::Report;
@@ -28,6 +30,7 @@ use crate::{background, gomaxprocs, idle, interrupt, netpoll, start, world};
 use gosched_base::{Lock, Parker, os};
 use gosched_protocol::Bell;
 use lead::Lead;
+use rest::Rest;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const PAUSE_MIN_NS: u64 = 20_000;
@@ -165,6 +168,7 @@ fn watch() {
     let mut without = 0;
     let mut pace = Pace::new();
     let mut lead = Lead::new();
+    let mut rest = Rest::new();
     loop {
         let (pause, timer) = pace.pause_until();
         let asked = pause.min(timer).min(reporter.next());
@@ -181,12 +185,12 @@ fn watch() {
             retake::forget_samples();
         }
         pace.was_called = was_called;
-        let found = round(now, &mut without, was_called, &mut pace.timers_are_seen_to);
-        pace.adapt(found);
+        let found = round(now, &mut without, was_called, &mut pace.timers_are_seen_to, &mut rest);
+        pace.adapt(found, rest.somebody_rests());
         gomaxprocs::look(now);
         background::look(now);
         reporter.print_if_due(now);
-        if SCHEDULER.idle_count() == SCHEDULER.procs() && !reporter.is_on() {
+        if SCHEDULER.are_all_unused() && !reporter.is_on() {
             if now - *pace.idle_since.get_or_insert(now) > IDLE_FOR_NS {
                 sleep_deeply();
                 pace = Pace::new();
@@ -209,11 +213,18 @@ enum Found {
 
 /// Everything the monitor sees to. Nothing while the world is stopped: processors are in nobody's
 /// hands then.
-fn round(now: u64, without: &mut u32, was_called: bool, timers_are_seen_to: &mut bool) -> Found {
+fn round(
+    now: u64,
+    without: &mut u32,
+    was_called: bool,
+    timers_are_seen_to: &mut bool,
+    rest: &mut Rest,
+) -> Found {
     let _one_revoker = REVOKER.lock();
     if world::is_stopping() {
         return Found::Pending;
     }
+    rest.look(now);
     let due = placing::run_due_timers(now);
     *timers_are_seen_to = due.are_seen_to && !lead::has_spare_cpu();
     let placed = due.placed + placing::run_injected(now) + network::run_ready(now);
@@ -299,22 +310,23 @@ impl Pace {
         (until, idle::next_deadline().max(os::monotonic_ns() + least))
     }
 
-    fn adapt(&mut self, found: Found) {
+    fn adapt(&mut self, found: Found, somebody_rests: bool) {
         self.is_short_once = matches!(found, Found::Pending);
         match found {
             Found::HandOff => (self.quiet, self.pause) = (0, PAUSE_MIN_NS),
             Found::Pending => {}
-            Found::Nothing => self.slow_down(),
+            Found::Nothing => self.slow_down(somebody_rests),
         }
         // ORDERING: Relaxed; see `note_call`.
         IS_SLOW.store(self.pause > 4 * PAUSE_MIN_NS, Relaxed);
     }
 
-    fn slow_down(&mut self) {
+    fn slow_down(&mut self, somebody_rests: bool) {
         self.quiet += 1;
         if self.quiet > PATIENCE {
-            let wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
-                || (netpoll::has_files() && SCHEDULER.idle_count() < SCHEDULER.procs());
+            let wanted = somebody_rests
+                || SCHEDULER.processors().any(|p| !p.ring.is_empty())
+                || (netpoll::has_files() && !SCHEDULER.are_all_unused());
             let longest = if wanted { PAUSE_WANTED_NS } else { PAUSE_MAX_NS };
             let longest = longest.min(start::slice_ns() / 2).max(PAUSE_MIN_NS);
             self.pause = (self.pause * 2).min(longest);
@@ -327,7 +339,7 @@ fn sleep_deeply() {
     BELL.announce();
     // ORDERING: Relaxed; see `look_no_later_than`.
     NEXT_LOOK.store(u64::MAX, Relaxed);
-    if SCHEDULER.idle_count() == SCHEDULER.procs() {
+    if SCHEDULER.are_all_unused() {
         match background::next_look() {
             u64::MAX => PARKER.sleep(),
             until => drop(PARKER.sleep_until(until)),

@@ -12,7 +12,8 @@
 //! the clock alone, and [`heavy`](gosched_base::barrier::heavy) for the order that a look at a sleeping
 //! thread brings.
 //!
-//! Rejected: `schedstat`, which is stale by up to a tick; `stat`, whose state S can also be a page
+//! Rejected for these questions: `schedstat`, which is stale by up to a tick (for what a thread has
+//! waited over a longer time it is good enough, see `monitor/rest`); `stat`, whose state S can also be a page
 //! fault that is being waited for.
 
 use gosched_base::os::{self, Errno};
@@ -83,6 +84,17 @@ impl Eyes {
         // SAFETY: the kernel writes one timespec, which is ours.
         unsafe { os::syscall(libc::SYS_clock_gettime, args) }.ok()?;
         Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+
+    /// How long the thread was ready and waited for a CPU, in nanoseconds: up to when it last got one,
+    /// or a tick ago.
+    pub(crate) fn waited(&self) -> Option<u64> {
+        // ORDERING: Relaxed; see `turn_to`.
+        let file = open(self.tid.load(Relaxed), b"/schedstat\0")?;
+        let mut text = [0_u8; 80];
+        let len = read_at_start(file, &mut text).unwrap_or(0);
+        close(file);
+        parse_waited(&text[..len])
     }
 
     /// The system call that the thread sleeps in, with its arguments.
@@ -156,6 +168,11 @@ fn read_at_start(file: i32, text: &mut [u8]) -> Result<usize, Errno> {
     let args = [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0];
     // SAFETY: the kernel writes at most that many bytes.
     unsafe { os::syscall(libc::SYS_pread64, args) }
+}
+
+/// The second number of three.
+fn parse_waited(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// `running`, or a system call's number (-1: none) followed by arguments.

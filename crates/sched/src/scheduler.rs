@@ -4,11 +4,12 @@
 //!
 //! Locks, all leaves: `synced`, the global queue's, `free`. None is held while another is taken.
 
+mod unused;
+
 use crate::config::Settled;
 use crate::goroutine::{GRef, GoroutineId};
-use crate::history::{self, Kind};
 use crate::machine::Machine;
-use crate::near::{self, Wanted};
+use crate::near;
 use crate::processor::Processor;
 use crate::slab;
 use crate::spare_descriptors::{PORTION, Spare};
@@ -22,6 +23,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use unused::Unused;
 
 /// Processors there may be. Go's limit was 1,024 for long.
 pub(crate) const PROCS_MAX: usize = 1024;
@@ -43,6 +45,8 @@ pub(crate) struct Scheduler {
     pub(crate) searchers: CachePadded<Searchers>,
     /// How many processors are idle. Written by: holders of `synced`. Read by: anyone.
     idle_processors: CachePadded<AtomicU32>,
+    /// How many are idle or at rest. As above.
+    unused_processors: AtomicU32,
     /// How many machines sleep. Written by: holders of `synced`. Read by: anyone.
     sleeping: AtomicU32,
     synced: CachePadded<Lock<Synced>>,
@@ -75,9 +79,8 @@ pub(crate) struct Scheduler {
 
 /// What is guarded by the scheduler's lock.
 struct Synced {
-    /// Idle processors, last in first out.
-    idle: [Option<&'static Processor>; PROCS_MAX],
-    idle_count: usize,
+    /// Processors that no machine has.
+    unused: Unused,
     /// Sleeping machines, last in first out, linked both ways.
     sleeping: *const Machine,
     sleeping_count: u32,
@@ -103,10 +106,10 @@ impl Scheduler {
             injected: CachePadded::new(Injector::new()),
             searchers: CachePadded::new(Searchers::new()),
             idle_processors: CachePadded::new(AtomicU32::new(0)),
+            unused_processors: AtomicU32::new(0),
             sleeping: AtomicU32::new(0),
             synced: CachePadded::new(Lock::new(Synced {
-                idle: [None; PROCS_MAX],
-                idle_count: 0,
+                unused: Unused::new(),
                 sleeping: ptr::null(),
                 sleeping_count: 0,
             })),
@@ -193,57 +196,9 @@ impl Scheduler {
         (0..self.procs()).map(|id| self.processor(id))
     }
 
-    /// How many processors are idle; a hint.
-    #[inline]
-    pub(crate) fn idle_count(&self) -> u32 {
-        // ORDERING: Relaxed; callers that must not miss one have a fence of their own.
-        self.idle_processors.load(Relaxed)
-    }
-
-    /// Puts a processor among the idle.
-    pub(crate) fn give_idle(&self, p: &'static Processor) {
-        let mut synced = self.synced.lock();
-        let count = synced.idle_count;
-        synced.idle[count] = Some(p);
-        synced.idle_count = count + 1;
-        // ORDERING: Relaxed; see `idle_count`.
-        self.idle_processors.store(count as u32 + 1, Relaxed);
-        near::count_idle(p);
-        history::processor(Kind::Idle, p);
-    }
-
-    /// Takes an idle processor, one near the caller if there are several levels.
-    pub(crate) fn take_idle(&self) -> Option<&'static Processor> {
-        let wanted = near::wanted();
-        let mut synced = self.synced.lock();
-        synced.take_idle(&self.idle_processors, wanted)
-    }
-
-    /// Takes an idle processor of a node.
-    pub(crate) fn take_idle_of(&self, node: u16) -> Option<&'static Processor> {
-        let wanted = near::wanted_on(node);
-        let mut synced = self.synced.lock();
-        if !near::has_idle(node) {
-            return None;
-        }
-        synced.take_idle(&self.idle_processors, wanted)
-    }
-
     /// Whether something lies in a queue of all processors.
     pub(crate) fn has_work_for_all(&self) -> bool {
         !self.global.is_empty() || !self.injected.is_empty()
-    }
-
-    /// As [`take_idle`](Scheduler::take_idle); without one the summoned searcher is called off,
-    /// under the same lock (P4 of `Searchers`).
-    pub(crate) fn take_idle_or_call_off(&self) -> Option<&'static Processor> {
-        let wanted = near::wanted();
-        let mut synced = self.synced.lock();
-        let p = synced.take_idle(&self.idle_processors, wanted);
-        if p.is_none() {
-            self.searchers.call_off();
-        }
-        p
     }
 
     /// Takes a sleeping machine.
@@ -459,35 +414,6 @@ impl Scheduler {
 }
 
 impl Synced {
-    fn take_idle(
-        &mut self,
-        count: &AtomicU32,
-        wanted: Option<Wanted>,
-    ) -> Option<&'static Processor> {
-        let last = self.idle_count.checked_sub(1)?;
-        if let Some(wanted) = wanted {
-            self.move_nearest_to_end(wanted);
-        }
-        self.idle_count = last;
-        // ORDERING: Relaxed; see `Scheduler::idle_count`.
-        count.store(last as u32, Relaxed);
-        let p = self.idle[last].take()?;
-        near::count_busy(p);
-        history::processor(Kind::Transit, p);
-        Some(p)
-    }
-
-    /// Of those that are equally near, the last one.
-    fn move_nearest_to_end(&mut self, wanted: Wanted) {
-        let idle = &mut self.idle[..self.idle_count];
-        let distance =
-            |p: &Option<&'static Processor>| p.map_or(u32::MAX, |p| wanted.distance_to(p));
-        let nearest = (0..idle.len()).rev().min_by_key(|at| distance(&idle[*at]));
-        if let Some(nearest) = nearest {
-            idle[nearest..].rotate_left(1);
-        }
-    }
-
     fn take_sleeping_of(&mut self, node: u16) -> Option<&'static Machine> {
         let mut next = self.sleeping;
         for _ in 0..SLEEPERS_SEEN {

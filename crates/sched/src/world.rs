@@ -21,7 +21,7 @@ use crate::monitor::{self, REVOKER};
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::trace::{self, Stop};
-use crate::{fleet, idle, preempt, yields};
+use crate::{fleet, idle, preempt, rest, yields};
 use gosched_base::{Parker, os};
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -271,8 +271,9 @@ fn are_all_stopped_soon() -> bool {
     true
 }
 
-/// Takes processors that are idle or wait for a machine.
+/// Takes processors that are idle, at rest, or wait for a machine.
 fn take_what_rests() {
+    rest::end_for_stop();
     while SCHEDULER.take_idle().is_some() {
         count_stopped();
     }
@@ -358,9 +359,21 @@ fn resize(own: Option<&'static Processor>, n: u32) -> Option<&'static Processor>
     own.map(|own| if own.id < n { own } else { SCHEDULER.processor(0) })
 }
 
-/// Its goroutines go to the head of the global queue, in order. Timers stay and are run by others.
+/// Its goroutines go to the global queue. Timers stay and are run by others.
 fn retire(p: &'static Processor) {
     // SAFETY: the world is stopped, so this thread is the one that holds `p`.
+    unsafe { empty(p) };
+    // SAFETY: as above.
+    unsafe { p.core() }.flush();
+    history::processor(Kind::Retired, p);
+}
+
+/// The processor's goroutines go to the head of the global queue, in order.
+///
+/// # Safety
+/// * As for [`Processor::core`].
+pub(crate) unsafe fn empty(p: &'static Processor) {
+    // SAFETY: by the caller.
     let mut batch = unsafe { p.queue() }.drain().into_list();
     let mut urgent = p.urgent.take_all().into_list();
     while let Some(g) = urgent.pop_front() {
@@ -374,7 +387,4 @@ fn retire(p: &'static Processor) {
     while let Some(g) = reversed.pop_front() {
         SCHEDULER.global.push_front(g);
     }
-    // SAFETY: as above.
-    unsafe { p.core() }.flush();
-    history::processor(Kind::Retired, p);
 }

@@ -36,7 +36,7 @@ impl Random {
 /// A phase in which only few kinds of acts are done, so that each kind of wake is alone at times.
 type Act = fn(&mut Random);
 
-const ACTS: [Act; 14] = [
+const ACTS: [Act; 15] = [
     |random| (0..random.below(8)).for_each(|_| thread::yield_now()),
     |random| (0..random.below(4)).for_each(|_| runtime::gosched()),
     |random| thread::sleep(Duration::from_micros(random.below(200))),
@@ -51,6 +51,7 @@ const ACTS: [Act; 14] = [
     other_stacks,
     locked,
     stop_the_world,
+    put_to_rest,
 ];
 
 fn main() -> ExitCode {
@@ -86,7 +87,7 @@ fn give_up_after(patience: Duration) {
 /// A few goroutines that do one or two kinds of acts, and a plain thread that does things to
 /// them.
 fn phase(random: &mut Random) {
-    let kinds = [random.below(14) as usize, random.below(14) as usize];
+    let kinds = [random.below(15) as usize, random.below(15) as usize];
     let workers: Vec<_> = (0..1 + random.below(6))
         .map(|_| {
             let mut own = random.fork();
@@ -209,9 +210,18 @@ fn locked(random: &mut Random) {
     thread::sleep(Duration::from_micros(random.below(50)));
     runtime::unlock_os_thread();
 }
+
 fn stop_the_world(random: &mut Random) {
     match random.below(4) {
         0 => runtime::gc(),
         _ => compute(random.below(2_000)),
     }
+}
+
+/// Processors rest for a moment, as they do where machines share a CPU.
+fn put_to_rest(random: &mut Random) {
+    __private::put_to_rest(random.below(4) as usize);
+    (0..random.below(20)).for_each(|_| thread::yield_now());
+    compute(random.below(2_000));
+    __private::put_to_rest(0);
 }

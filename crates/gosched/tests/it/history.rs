@@ -36,7 +36,7 @@ fn promises_are_kept(settings: &str, seeds: u32) {
     for procs in [1, 2, 3, 8] {
         let more = match procs {
             1 => &["found_ring_first", "coexisting"][..],
-            _ => &["found_stolen", "coexisting", "lookouts"],
+            _ => &["found_stolen", "coexisting", "lookouts", "rests"],
         };
         let mut sums: HashMap<String, u64> = HashMap::new();
         let never = |sums: &HashMap<String, u64>| {

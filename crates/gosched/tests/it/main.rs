@@ -21,6 +21,7 @@ mod panics;
 mod quota;
 mod report;
 mod reported;
+mod rest;
 mod starve;
 mod stranger;
 mod thread;

@@ -3,7 +3,7 @@
 //! * P1. A goroutine is in one place: its transitions follow each other as its states allow, and the
 //!   machine that runs it makes them. So each park has one ready, each ready one start, and nothing
 //!   runs twice.
-//! * P2. A processor is in one place: among the idle, on its way, or held by one machine; a machine
+//! * P2. A processor is in one place: among the idle, at rest, on its way, or held by one machine; a machine
 //!   holds one, and runs goroutines only with it, unless it was taken from it in a blocking call.
 //! * P3. Never more goroutines run than there are processors, those not counted whose machine lost
 //!   its processor in a call and has not come back into the runtime.
@@ -116,6 +116,8 @@ summary! {
     sleeps,
     /// Short sleeps of machines that look at next slots again.
     lookouts,
+    /// Processors put to rest.
+    rests,
     /// Processors taken from machines in calls.
     taken,
     /// Records at which a goroutine was runnable and a processor idle.
@@ -237,7 +239,7 @@ impl Checker {
             Kind::Run => self.run(r)?,
             Kind::Search => self.search(r)?,
             Kind::Tried => self.tried(r)?,
-            Kind::Idle | Kind::Transit | Kind::Acquired | Kind::Retired => {
+            Kind::Idle | Kind::Rest | Kind::Transit | Kind::Acquired | Kind::Retired => {
                 self.move_processor(r)?
             }
             Kind::Lost => self.lose(r),
@@ -431,6 +433,7 @@ impl Checker {
             Kind::Transit if holder.is_some() => self.summary.taken += 1,
             _ => {}
         }
+        self.summary.rests += u64::from(r.kind == Kind::Rest);
         self.processors.put(r)
     }
 

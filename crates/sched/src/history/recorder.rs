@@ -163,10 +163,10 @@ impl Kind {
     #[cfg(feature = "history")]
     fn from_number(number: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 30] = [
+        const ALL: [Kind; Kind::Done as usize] = [
             Created, Ready, Run, Yielded, Park, Exit, EnterCall, ExitCall, WaitFiber, GotFiber,
-            Search, Tried, Idle, Transit, Acquired, Retired, Lost, Left, Sleep, Awake, Ringing,
-            Rung, PollEnd, Lookout, Next, Moved, Considered, Begun, Finished, Done,
+            Search, Tried, Idle, Rest, Transit, Acquired, Retired, Lost, Left, Sleep, Awake,
+            Ringing, Rung, PollEnd, Lookout, Next, Moved, Considered, Begun, Finished, Done,
         ];
         ALL.into_iter().find(|kind| *kind as u8 == number)
     }

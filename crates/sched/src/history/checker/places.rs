@@ -58,6 +58,7 @@ impl Goroutines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Processor {
     Idle,
+    Resting,
     InTransit,
     Held(u32),
     Retired,
@@ -92,11 +93,15 @@ impl Processors {
         let from = self.places.get(&r.p).copied();
         let is_own = from == Some(Processor::Held(r.actor));
         let (to, is_allowed) = match r.kind {
-            // A new one, one that was on its way, or the giver's own.
+            // A new one, one that was on its way or at rest, or the giver's own.
             Kind::Idle => {
-                let is_at_hand = is_own || matches!(from, None | Some(Processor::InTransit));
-                (Processor::Idle, is_at_hand || from == Some(Processor::Retired))
+                let is_at_hand = matches!(
+                    from,
+                    None | Some(Processor::InTransit | Processor::Resting | Processor::Retired)
+                );
+                (Processor::Idle, is_own || is_at_hand)
             }
+            Kind::Rest => (Processor::Resting, is_own),
             Kind::Acquired => {
                 (Processor::Held(r.actor), is_own || from == Some(Processor::InTransit))
             }
@@ -233,6 +238,7 @@ impl Machine {
             Search::Vain => Ok(true),
             // The world stops, or a goroutine is handed over to the machine it is locked to.
             Search::None | Search::Found { .. } if kind == Kind::Transit => Ok(false),
+            Search::None if kind == Kind::Rest => Ok(false),
             other => Err(("P4", format!("a processor is given up while the search is {other:?}"))),
         }
     }

@@ -1,0 +1,80 @@
+//! Two machines on one CPU, of which one is put to rest after a while; then one goroutine computes while
+//! others wait, and one of two processors rests: `sched_rest`. Hangs if nobody ends that rest. With
+//! `GOSCHED=rest=0` nobody is to rest, and it ends after half a second.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
+use std::time::{Duration, Instant};
+
+use gosched::{__private, go, run, runtime, thread};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static IS_AWAITED: AtomicBool = AtomicBool::new(false);
+static HAS_RUN: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    share_one_cpu();
+    let may_rest = !std::env::var("GOSCHED").unwrap_or_default().contains("rest=0");
+    run(move || {
+        // Enough for both machines, at all times.
+        let others: Vec<_> = (0..8).map(|_| go(give_way)).collect();
+        if may_rest {
+            compute_at_rest()
+        } else {
+            work_for(Duration::from_millis(500))
+        }
+        STOP.store(true, Release);
+        others.into_iter().for_each(|other| other.join().expect("it does not panic"));
+    });
+    println!("rests={}", runtime::counters().rests);
+}
+
+/// This thread and all that it starts have the first CPU of those they may run on, and no other.
+fn share_one_cpu() {
+    // SAFETY: bits.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes to the set that is passed, whose size it is told.
+    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed) };
+    assert_eq!(result, 0);
+    // SAFETY: in the set's bounds.
+    let first =
+        (0..libc::CPU_SETSIZE as usize).find(|cpu| unsafe { libc::CPU_ISSET(*cpu, &allowed) });
+    // SAFETY: bits.
+    let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    unsafe { libc::CPU_SET(first.expect("it runs somewhere"), &mut one) };
+    // SAFETY: the kernel reads the set.
+    let result = unsafe { libc::sched_setaffinity(0, size_of_val(&one), &one) };
+    assert_eq!(result, 0);
+}
+
+fn give_way() {
+    while !STOP.load(Acquire) {
+        if IS_AWAITED.load(Acquire) {
+            HAS_RUN.store(true, Release);
+        }
+        thread::yield_now();
+    }
+}
+
+/// At a rest that goes on until somebody ends it.
+fn compute_at_rest() {
+    while __private::resting() == 0 {
+        __private::put_to_rest(1);
+        (0..100).for_each(|_| thread::yield_now());
+    }
+    IS_AWAITED.store(true, Release);
+    while !HAS_RUN.load(Acquire) {
+        spin_loop();
+    }
+}
+
+fn work_for(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        thread::yield_now();
+    }
+}
