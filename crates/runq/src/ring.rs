@@ -24,6 +24,8 @@
 //!   `push_front`, the only step backwards, raises the count in the word's other half.
 //! * I5. Only the owner fills `next`, by swap; whoever gets it out by swap or compare-exchange has
 //!   the token alone.
+//! * I6. While a ring is its owner's alone there are no thieves, and a load and a store are as good as
+//!   the swaps and compare-exchanges of I3 and I5.
 //!
 //! Edges, each named at both ends: `slot-handover`, `front-handover`, `next-handover` (a token and
 //! all that was written before it was put), `slot-reuse` (a thief's reads before the owner's next
@@ -61,7 +63,8 @@ use gosched_base::CachePadded;
 
 use self::head::Head;
 use crate::sync::{
-    AtomicPtr, AtomicU32, AtomicU64, Ordering, const_unless_modelled, null_pointers, spin_loop,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, const_unless_modelled, null_pointers,
+    spin_loop,
 };
 
 /// How many tokens fit into a ring. Models shrink it, which changes no code path.
@@ -127,6 +130,8 @@ struct Ends {
     next_fills: AtomicU32,
     /// The token to run next, or null. Written by: owner; thieves to empty it. Read by: anyone.
     next: AtomicPtr<()>,
+    /// Whether there are no thieves (I6). Written by: whoever sees to that. Read by: owner.
+    is_owners_alone: AtomicBool,
 }
 
 // Thieves and observers read the ends again and again; the slots they read only to take them. So
@@ -166,6 +171,7 @@ impl<T> Ring<T> {
                     tail: AtomicU32::new(index),
                     next_fills: AtomicU32::new(0),
                     next: AtomicPtr::new(ptr::null_mut()),
+                    is_owners_alone: AtomicBool::new(false),
                 }),
                 slots: null_pointers(),
                 tokens: PhantomData,
@@ -181,6 +187,19 @@ impl<T> Ring<T> {
     #[inline]
     pub unsafe fn owner(&self) -> Owner<'_, T> {
         Owner::new(self)
+    }
+
+    /// Says whether there are no thieves from now on, so that the owner needs no read-modify-writes,
+    /// which are a tenth of a switch. Others may still look.
+    ///
+    /// # Safety
+    /// * No `Owner` of this ring is used, and nobody steals, until this returns; what they do later
+    ///   happens after it.
+    /// * Nobody steals from the ring until this is called with false.
+    #[inline]
+    pub unsafe fn set_owners_alone(&self, is_owners_alone: bool) {
+        // Relaxed: by the caller, all that depends on it happens after it.
+        self.ends.is_owners_alone.store(is_owners_alone, Ordering::Relaxed);
     }
 
     /// How many tokens the ring and `next` hold together.

@@ -8,7 +8,7 @@
 
 mod model;
 
-use gosched_runq::{Overflow, Popped, Ring, SLOTS};
+use gosched_runq::{Overflow, Owner, Popped, Ring, SLOTS};
 use loom::thread;
 
 use self::model::{Task, assert_all_once, explore, run_all, task};
@@ -213,8 +213,28 @@ fn overflow_against_steal() {
 /// swap.
 #[test]
 fn never_empty_while_a_token_is_displaced() {
-    let seen = explore(|| {
+    never_empty_while_displaced(false, |owner, token| owner.push_back(token).is_ok());
+}
+
+/// As above, with a displaced token that goes to the front of the ring. Catches: `Ring::is_empty`
+/// that looks a second time at `tail` only.
+#[test]
+fn never_empty_while_a_token_is_displaced_to_the_front() {
+    never_empty_while_displaced(false, |owner, token| owner.push_front(token).is_ok());
+}
+
+/// As both, in a ring that is its owner's alone. Catches: `Owner::replace_next` with a relaxed store.
+#[test]
+fn never_empty_while_a_lone_owner_displaces() {
+    never_empty_while_displaced(true, |owner, token| owner.push_back(token).is_ok());
+    never_empty_while_displaced(true, |owner, token| owner.push_front(token).is_ok());
+}
+
+fn never_empty_while_displaced(is_owners_alone: bool, put: fn(&mut Owner<'_, Task>, Task) -> bool) {
+    let seen = explore(move || {
         let ring = ring(0);
+        // SAFETY: nobody uses it yet, and nobody steals.
+        unsafe { ring.set_owners_alone(is_owners_alone) };
         // SAFETY: this thread is the owner throughout.
         let mut owner = unsafe { ring.owner() };
         assert!(owner.push_next(task(0)).is_none());
@@ -224,7 +244,7 @@ fn never_empty_while_a_token_is_displaced() {
         });
 
         let displaced = owner.push_next(task(1)).expect("nobody steals");
-        owner.push_back(displaced).expect("there is room");
+        assert!(put(&mut owner, displaced), "there is room");
         let kept = run_all(owner.pop_next());
 
         let seen = observer.join().unwrap();
@@ -234,29 +254,41 @@ fn never_empty_while_a_token_is_displaced() {
     assert!(seen.contains(&1) && seen.contains(&2), "{seen:?}");
 }
 
-/// As above, with a displaced token that goes to the front of the ring. Catches: `Ring::is_empty`
-/// that looks a second time at `tail` only.
+/// A ring that was its owner's alone has thieves from some time on. Catches: `Owner::is_alone` that is
+/// always true (doubled), `Owner::replace_next` that keeps what was there.
 #[test]
-fn never_empty_while_a_token_is_displaced_to_the_front() {
-    let seen = explore(|| {
+fn lone_owner_and_then_thieves() {
+    let stolen = explore(|| {
         let ring = ring(0);
+        // SAFETY: nobody uses it yet, and nobody steals.
+        unsafe { ring.set_owners_alone(true) };
+        push_all(ring, 0..3);
         // SAFETY: this thread is the owner throughout.
         let mut owner = unsafe { ring.owner() };
-        assert!(owner.push_next(task(0)).is_none());
-        let observer = thread::spawn(move || {
-            assert!(!ring.is_empty());
-            ring.len()
+        assert!(owner.push_next(task(3)).is_none());
+        let mut kept = run_all(owner.push_next(task(4)));
+        kept.extend(run_all(owner.pop().map(either)));
+        kept.extend(run_all(owner.pop().map(either)));
+        owner.push_front(task(5)).expect("there is room");
+        assert_eq!(kept, [3, 4, 0]);
+        assert!(owner.push_next(task(6)).is_none());
+        // SAFETY: no thief has come yet, and no owner's operation is under way.
+        unsafe { ring.set_owners_alone(false) };
+        let thief = thread::spawn(move || {
+            let seen = ring.peek_next();
+            let mut stolen = run_all(seen.and_then(|seen| ring.steal_next(seen)));
+            stolen.extend(steal(ring));
+            stolen
         });
+        kept.extend(run_all(owner.pop().map(either)));
+        kept.extend(run_all(owner.pop().map(either)));
 
-        let displaced = owner.push_next(task(1)).expect("nobody steals");
-        owner.push_front(displaced).expect("there is room");
-        let kept = run_all(owner.pop_next());
-
-        let seen = observer.join().unwrap();
-        assert_all_once(2, [kept, drain(ring)]);
-        seen
+        let stolen = thief.join().unwrap();
+        let outcome = stolen.clone();
+        assert_all_once(7, [kept, stolen, drain(ring)]);
+        outcome
     });
-    assert!(seen.contains(&1) && seen.contains(&2), "{seen:?}");
+    assert!(stolen.len() > 3, "{stolen:?}");
 }
 
 /// The head goes forward and back under the eyes of a thief. Catches: `Head::retreat` that leaves

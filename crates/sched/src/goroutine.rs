@@ -48,9 +48,7 @@ const SHARES_TLS: u8 = 1;
 const IS_STAMPED: u8 = 2;
 /// In `marks`: what is added each time that it becomes runnable.
 const ONE_WAKE: u8 = 4;
-/// In `marks`: it was added often enough. The sign, so that adding and looking are two instructions.
-const IS_SAMPLE: u8 = 128;
-const _: () = assert!((IS_SAMPLE / ONE_WAKE) as u32 == WAKES_TO_A_LATENCY);
+const _: () = assert!(256 / ONE_WAKE as u32 == WAKES_TO_A_LATENCY, "round once, and it is time");
 
 /// What is to be done about a goroutine that is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,23 +147,19 @@ impl Goroutine {
         self.marks.set(self.marks.get() & !IS_STAMPED | if is_stamped { IS_STAMPED } else { 0 });
     }
 
-    /// It becomes runnable once more; whether this time is to be sampled.
+    /// It becomes runnable once more; whether this time is to be sampled. The carry says so: adding and
+    /// looking are two instructions.
     #[inline]
     pub(crate) fn count_wake(&self) -> bool {
-        let marks = self.marks.get().wrapping_add(ONE_WAKE);
+        let (marks, is_round) = self.marks.get().overflowing_add(ONE_WAKE);
         self.marks.set(marks);
-        (marks as i8) < 0
-    }
-
-    /// The wake that is a sample was seen to; the count begins again.
-    pub(crate) fn restart_count(&self) {
-        self.marks.set(self.marks.get() & !IS_SAMPLE);
+        is_round
     }
 
     /// Where the count of wakes begins: different for neighbours, so that of many goroutines that run
     /// once some are sampled. For a descriptor that was never used.
     pub(crate) fn start_count_at(&self, index: usize) {
-        self.marks.set((index as u8).wrapping_mul(ONE_WAKE) & !IS_SAMPLE);
+        self.marks.set((index as u8).wrapping_mul(ONE_WAKE));
     }
 
     /// As [`id`](Goroutine::id), for `names`, whose version it is.

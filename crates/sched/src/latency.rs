@@ -1,11 +1,11 @@
 //! Scheduling latency: how long goroutines are runnable before they run.
 //!
 //! Sampled, as Go's `/sched/latencies`: the clock is read twice for one of [`WAKES_TO_A_LATENCY`]
-//! wakes of a goroutine. The others pay an addition to a byte of the descriptor, whose sign says
+//! wakes of a goroutine. The others pay an addition to a byte of the descriptor, whose carry says
 //! that it is time, and nothing on the way out: the mark is in a byte that every switch tests anyway.
 //!
-//! Go samples one of 8. A switch here takes a fifth of the time that it takes there, so two clocks in
-//! eight of them would be a tenth of it.
+//! Go samples one of 8. A switch takes a fifth of the time here, and two clocks as much as one and a
+//! half of them.
 //!
 //! The stamp is 32 bits beside the suspended registers, in units of 64 ns (Go's finest bucket); a
 //! goroutine that is runnable for more than 274 s is told too short.
@@ -18,7 +18,7 @@ use gosched_base::os;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Each goroutine's scheduling latency is measured once in so many wakes, see [`latencies`].
-pub const WAKES_TO_A_LATENCY: u32 = 32;
+pub const WAKES_TO_A_LATENCY: u32 = 64;
 /// A clock that takes longer is a system call, and nothing is sampled.
 const CHEAP_NS: u64 = 300;
 /// How often the clock is read to find out.
@@ -49,7 +49,6 @@ pub(crate) fn becomes_runnable(g: GRef) {
 #[cold]
 #[inline(never)]
 fn stamp(g: GRef) {
-    g.restart_count();
     // ORDERING: Relaxed; see `start`.
     if IS_ON.load(Relaxed) {
         // SAFETY: the context is the owner's, and nobody else has a reference to it now: a goroutine

@@ -142,9 +142,20 @@ impl Scheduler {
         for id in (0..procs as u32).rev() {
             self.give_idle(self.processor(id));
         }
-        near::note_served(procs as u32);
+        self.note_procs(procs as u32);
+    }
+
+    /// No machine uses a processor now.
+    fn note_procs(&self, procs: u32) {
+        near::note_served(procs);
+        for p in self.all_processors() {
+            // SAFETY: by the caller nobody is the owner or a thief now; whoever is later gets a
+            // processor from the caller first. A single processor's machine is the only one that
+            // has any, and so there are no thieves.
+            unsafe { p.ring.set_owners_alone(procs == 1) };
+        }
         // ORDERING: Release pairs with `procs`.
-        self.procs.store(procs as u32, Release);
+        self.procs.store(procs, Release);
     }
 
     /// Makes sure that processors up to `procs` exist. Allocates: before the world is stopped.
@@ -170,9 +181,7 @@ impl Scheduler {
 
     /// Sets GOMAXPROCS. The world is stopped.
     pub(crate) fn set_procs(&self, procs: u32) {
-        near::note_served(procs);
-        // ORDERING: Release pairs with `procs`.
-        self.procs.store(procs, Release);
+        self.note_procs(procs);
     }
 
     /// GOMAXPROCS.

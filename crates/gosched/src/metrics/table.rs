@@ -121,7 +121,7 @@ pub(super) const METRICS: &[Metric] = &[
     ),
     times(
         "/sched/latencies:seconds",
-        "How long goroutines were runnable before they ran; one of 32 wakes is measured.",
+        "How long goroutines were runnable before they ran; one of 64 wakes is measured.",
         |_| gosched_sched::latencies(),
     ),
     count(

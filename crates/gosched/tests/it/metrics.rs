@@ -22,7 +22,7 @@ fn switches() -> u64 {
         .sum()
 }
 
-/// Every 32nd time that a goroutine becomes runnable is timed.
+/// Every 64th time that a goroutine becomes runnable is timed.
 #[test]
 fn wakes_are_sampled() {
     if !metrics::is_latency_sampled() {
@@ -33,8 +33,8 @@ fn wakes_are_sampled() {
     const SAMPLES: u64 = 100;
     gosched::run(|| {
         let (before, switched) = (samples_of(LATENCIES), switches());
-        (0..32 * SAMPLES).for_each(|_| thread::yield_now());
-        assert!(switches() - switched >= 32 * SAMPLES);
+        (0..64 * SAMPLES).for_each(|_| thread::yield_now());
+        assert!(switches() - switched >= 64 * SAMPLES);
         assert!(samples_of(LATENCIES) - before >= SAMPLES);
     });
 }

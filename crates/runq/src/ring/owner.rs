@@ -124,10 +124,39 @@ impl<'a, T> Owner<'a, T> {
         self.publish(tail);
     }
 
+    /// Whether nobody else takes tokens (I6).
+    #[inline]
+    fn is_alone(&self) -> bool {
+        // Relaxed: by `Ring::set_owners_alone`, it was stored before this owner was made.
+        self.ring.ends.is_owners_alone.load(Ordering::Relaxed)
+    }
+
+    /// Puts `word` into `next`; what was there.
+    #[inline]
+    fn replace_next(&mut self, word: *mut ()) -> *mut () {
+        let next = &self.ring.ends.next;
+        if self.is_alone() {
+            // Relaxed: it was put by an owner (I6).
+            let before = next.load(Ordering::Relaxed);
+            // ORDERING: as below.
+            next.store(word, Ordering::Release);
+            return before;
+        }
+        // ORDERING: pairs with `Ring::steal_next` (edge `next-handover`); makes what was written
+        // before the push visible. Also pairs with `Ring::load_next` (edge `next-moved`); makes
+        // the tails stored before visible to whoever finds `next` changed.
+        next.swap(word, Ordering::Release)
+    }
+
     /// Moves the head from `seen` to `to`; false if a thief has moved it.
     #[inline]
     fn move_head(&mut self, seen: Head, to: Head) -> bool {
         let head = &self.ring.ends.head;
+        if self.is_alone() {
+            // ORDERING: as below, for whoever looks. Nobody else moves it (I6).
+            head.store(to.word(), Ordering::Release);
+            return true;
+        }
         // ORDERING: Release pairs with `Ring::snapshot` (edge `front-handover`); makes the slot
         // that `push_front` wrote visible, and the tail that is never behind the head. A failure
         // is followed by a fresh look, so it needs nothing.
@@ -146,10 +175,7 @@ impl<T: Token> Owner<'_, T> {
         // grace period, not wrong.
         let fills = ends.next_fills.load(Ordering::Relaxed);
         ends.next_fills.store(fills.wrapping_add(1), Ordering::Relaxed);
-        // ORDERING: pairs with `Ring::steal_next` (edge `next-handover`); makes what was written
-        // before the push visible. Also pairs with `Ring::load_next` (edge `next-moved`); makes
-        // the tails stored before visible.
-        let displaced = ends.next.swap(word_of(token), Ordering::Release);
+        let displaced = self.replace_next(word_of(token));
         // SAFETY: from `word_of` - `next` holds nothing else (I5 of ring).
         unsafe { token_of(displaced) }
     }
@@ -157,14 +183,12 @@ impl<T: Token> Owner<'_, T> {
     /// Takes the token out of `next`.
     #[inline]
     pub fn pop_next(&mut self) -> Option<T> {
-        let next = &self.ring.ends.next;
         // Relaxed: only the owner fills it, so null stays null.
-        if next.load(Ordering::Relaxed).is_null() {
+        if self.ring.ends.next.load(Ordering::Relaxed).is_null() {
             return None;
         }
-        // ORDERING: pairs with `Ring::load_next` (edge `next-moved`); makes the tails stored
-        // before visible to whoever finds `next` empty. Nothing to acquire: the owner put it.
-        let word = next.swap(std::ptr::null_mut(), Ordering::Release);
+        // Nothing to acquire: the owner put it.
+        let word = self.replace_next(std::ptr::null_mut());
         // SAFETY: from `word_of` - `next` holds nothing else (I5 of ring).
         unsafe { token_of(word) }
     }
