@@ -138,9 +138,10 @@ fn take_processor(machine: &'static Machine) -> bool {
 
 /// # Safety
 /// * `g` is suspended, runnable and in no queue.
-unsafe fn to_global(_: &Inside, g: GRef, _: *mut ()) {
+unsafe fn to_global(inside: Inside, g: GRef, _: *mut ()) -> Inside {
     SCHEDULER.global.push_back(g);
     idle::wake_one();
+    inside
 }
 
 /// Finds a machine for a processor whose machine is blocked, or puts it among the idle.

@@ -216,7 +216,7 @@ fn fresh_neighbour(
 
 /// # Safety
 /// * `g` has ended and was left for good.
-unsafe fn recycle(inside: &Inside, g: GRef, _: *mut ()) {
+unsafe fn recycle(inside: Inside, g: GRef, _: *mut ()) -> Inside {
     // SAFETY: this machine holds the processor.
     let core = unsafe { inside.processor().core() };
     let fiber = g.fiber.take();
@@ -228,9 +228,10 @@ unsafe fn recycle(inside: &Inside, g: GRef, _: *mut ()) {
         // SAFETY: by the caller.
         unsafe { core.give_fiber(fiber) };
         if threads::fiber_waiters() > 0 {
-            start_one_that_waits(inside, fiber.class());
+            start_one_that_waits(&inside, fiber.class());
         }
     }
+    inside
 }
 
 /// Memory is short, or many begin at once: who waits for a fiber gets the one that is free now.

@@ -35,7 +35,7 @@ pub(crate) fn park<F: FnOnce(GRef) -> bool>(
 
 /// # Safety
 /// * `g` is suspended and `data` is the `Option<F>` on its stack.
-unsafe fn commit_park<F: FnOnce(GRef) -> bool>(inside: &Inside, g: GRef, data: *mut ()) {
+unsafe fn commit_park<F: FnOnce(GRef) -> bool>(inside: Inside, g: GRef, data: *mut ()) -> Inside {
     // SAFETY: by the caller. Taken out first: once published, `g` may run and leave that frame.
     let commit = unsafe { (*data.cast::<Option<F>>()).take() };
     let stays = commit.is_none_or(|commit| commit(g));
@@ -45,6 +45,7 @@ unsafe fn commit_park<F: FnOnce(GRef) -> bool>(inside: &Inside, g: GRef, data: *
         // This machine may run another goroutine by now.
         idle::wake_one_for(Wake::Commit);
     }
+    inside
 }
 
 /// Makes `g` runnable, from anywhere. Whoever took it out of its wait structure, once.

@@ -23,11 +23,17 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Go's number: every 61st round the global queue is looked at first.
 pub(crate) const FAIRNESS_ROUNDS: u32 = 61;
 
+/// What is to be done about a goroutine that was left. It gives back the proof it is called with, which
+/// so stays in a register.
+pub(crate) type Act = unsafe fn(Inside, GRef, *mut ()) -> Inside;
+
 /// What is to be done about the goroutine that was left. Lives on its stack.
 pub(crate) struct Left {
     g: GRef,
-    act: unsafe fn(&Inside, GRef, *mut ()),
+    act: Act,
     data: *mut (),
+    /// On which machine it was left: the one that goes on with another.
+    machine: &'static Machine,
 }
 
 /// Leaves the running goroutine `g`; `act(g, data)` runs on the resumed side. Returns when `g` is
@@ -37,14 +43,9 @@ pub(crate) struct Left {
 /// * `g` runs on `inside`, and its transition out of Running was made.
 /// * `act` is sound with `g` and `data` once `g` is suspended, and is the first to publish it.
 #[inline(always)]
-pub(crate) unsafe fn leave(
-    inside: Inside,
-    g: GRef,
-    act: unsafe fn(&Inside, GRef, *mut ()),
-    data: *mut (),
-) -> Inside {
-    let left = Left { g, act, data };
+pub(crate) unsafe fn leave(inside: Inside, g: GRef, act: Act, data: *mut ()) -> Inside {
     let (machine, p) = (inside.machine(), inside.processor());
+    let left = Left { g, act, data, machine };
     if std::thread::panicking() {
         locked::goroutine_unwinds(machine, g);
     }
@@ -100,12 +101,8 @@ unsafe fn leave_attentively(
 ///
 /// # Safety
 /// * As for [`leave`], with no data.
-pub(crate) unsafe fn leave_without_processor(
-    inside: Inside,
-    g: GRef,
-    act: unsafe fn(&Inside, GRef, *mut ()),
-) -> Inside {
-    let left = Left { g, act, data: std::ptr::null_mut() };
+pub(crate) unsafe fn leave_without_processor(inside: Inside, g: GRef, act: Act) -> Inside {
+    let left = Left { g, act, data: std::ptr::null_mut(), machine: inside.machine() };
     if std::thread::panicking() {
         locked::goroutine_unwinds(inside.machine(), g);
     }
@@ -285,13 +282,14 @@ unsafe fn cross_with(
 /// * `passed` is what the switch returned: 0 or a `Left`.
 #[inline(always)]
 pub(crate) unsafe fn settle(passed: usize) -> Inside {
-    // SAFETY: every host is a machine, and switches happen inside the runtime.
-    let inside = unsafe { Inside::assume(host::current_on_host().cast()) };
-    if passed != 0 {
-        // SAFETY: by the caller; its stack is suspended until `act` publishes it.
-        let Left { g, act, data } = unsafe { (passed as *const Left).read() };
-        // SAFETY: by the promise of `leave`'s caller.
-        unsafe { act(&inside, g, data) };
+    if passed == 0 {
+        // SAFETY: every host is a machine, and switches happen inside the runtime.
+        return unsafe { Inside::assume(host::current_on_host().cast()) };
     }
-    inside
+    // SAFETY: by the caller; its stack is suspended until `act` publishes it.
+    let Left { g, act, data, machine } = unsafe { (passed as *const Left).read() };
+    // SAFETY: a switch stays on its machine, inside the runtime.
+    let inside = unsafe { Inside::assume(machine) };
+    // SAFETY: by the promise of `leave`'s caller.
+    unsafe { act(inside, g, data) }
 }

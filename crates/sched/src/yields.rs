@@ -4,6 +4,7 @@ use crate::goroutine::GRef;
 use crate::machine::Inside;
 use crate::plant::Wake;
 use crate::scheduler::SCHEDULER;
+use crate::switch::Act;
 use crate::{idle, jumps, park, switch, transition};
 use gosched_base::rt_abort;
 
@@ -81,7 +82,7 @@ pub(crate) fn to_ring_front(inside: Inside) -> Inside {
 }
 
 #[inline(always)]
-fn leave(inside: Inside, act: unsafe fn(&Inside, GRef, *mut ())) -> Inside {
+fn leave(inside: Inside, act: Act) -> Inside {
     let Some(g) = inside.machine().current() else { rt_abort!("yield: the scheduler can't yield") };
     transition::yielded(g);
     // SAFETY: `g` runs here and is Runnable now; `act` puts it into a queue.
@@ -90,26 +91,29 @@ fn leave(inside: Inside, act: unsafe fn(&Inside, GRef, *mut ())) -> Inside {
 
 /// # Safety
 /// * `g` is suspended, runnable and in no queue.
-unsafe fn to_ring(inside: &Inside, g: GRef, _: *mut ()) {
+unsafe fn to_ring(inside: Inside, g: GRef, _: *mut ()) -> Inside {
     park::push_back(inside.processor(), g);
     // This machine may run another goroutine by now, and whoever was woken for that one has not
     // seen `g` in any queue while it was on its way.
     if SCHEDULER.procs() > 1 {
         idle::wake_one_for(Wake::Yield);
     }
+    inside
 }
 
 /// # Safety
 /// * As for `to_ring`.
-unsafe fn to_front(inside: &Inside, g: GRef, _: *mut ()) {
+unsafe fn to_front(inside: Inside, g: GRef, _: *mut ()) -> Inside {
     jumps::push_ahead(inside.processor(), g);
     // As in `to_ring`: an urgent one goes first here, and takes its time.
     idle::wake_one_for(Wake::Front);
+    inside
 }
 
 /// # Safety
 /// * As for `to_ring`.
-unsafe fn to_global(_: &Inside, g: GRef, _: *mut ()) {
+unsafe fn to_global(inside: Inside, g: GRef, _: *mut ()) -> Inside {
     SCHEDULER.global.push_back(g);
     idle::wake_one_for(Wake::Gosched);
+    inside
 }
