@@ -6,9 +6,10 @@ fn child(settings: &str) -> Child {
     Child::new("sched_rest", &[]).procs(2).env("GOSCHED", settings)
 }
 
-/// Without preemption nobody else can run beside one that computes: only the end of the rest helps.
+/// Without preemption nobody else can run beside one that computes: only the end of the rest helps. And
+/// what is woken while the others are in blocking calls is for them, not for who rests.
 #[test]
-fn a_rest_ends_when_somebody_computes() {
+fn nobody_waits_for_a_processor_at_rest() {
     for settings in ["asyncpreemptoff=1", "asyncpreemptoff=1,tls=shared"] {
         child(settings).run().figures().expect_some("rests");
     }

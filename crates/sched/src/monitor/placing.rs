@@ -9,7 +9,7 @@ use crate::observe::Whereabouts;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::timer::AT_ONCE;
-use crate::{chaos, idle, preempt, start};
+use crate::{chaos, idle, preempt, rest, start};
 use gosched_runq::List;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -99,6 +99,11 @@ fn find_place(g: GRef, now: u64) {
         return idle::wake_one();
     }
     let Some((lasted, p, machine)) = longest_running(now) else {
+        if SCHEDULER.does_any_rest() {
+            // Those that don't are in calls.
+            rest::end();
+            return find_place(g, now);
+        }
         return give_urgent(next_to_be_manned(), g);
     };
     give_urgent(p, g);

@@ -8,8 +8,9 @@
 //! time.
 //!
 //! A rest ends as well when its machines have nothing to do half of the time, when one goroutine has
-//! computed for long while others wait, and after half a second, to see whether there are CPUs now;
-//! after twice that time, up to two seconds, while there were none.
+//! computed for long while others wait, when some are to begin on a certain node, and after half a
+//! second, to see whether there are CPUs now; after twice that time, up to two seconds, while there were
+//! none.
 //!
 //! The kernel counts what a thread has waited when it gets its CPU, and a tick late at that: enough for
 //! 20 ms, not for less. Where it doesn't say (`/proc` is missing), nobody rests.
@@ -17,7 +18,7 @@
 use super::Noted;
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{chaos, idle, rest};
+use crate::{chaos, idle, near, rest};
 
 /// How long the kernel is watched before each decision.
 const WINDOW_NS: u64 = 20_000_000;
@@ -228,7 +229,7 @@ impl Rest {
                 rest::ask(count as usize)
             };
         }
-        if SCHEDULER.does_any_rest() && !self.judge.asks() && somebody_computes(now) {
+        if SCHEDULER.does_any_rest() && !self.judge.asks() && somebody_waits(now) {
             self.judge.fail(now);
             return rest::end();
         }
@@ -289,10 +290,11 @@ impl Rest {
     }
 }
 
-/// Whether a goroutine has computed for long, and others wait.
-fn somebody_computes(now: u64) -> bool {
+/// Whether goroutines wait for one that has computed for long, or in a node's queue, which others than
+/// that node's processors look at last.
+fn somebody_waits(now: u64) -> bool {
     let computes = |p: &Processor| p.machine().is_some() && p.slice.lasted(p, now) >= COMPUTES_NS;
-    SCHEDULER.processors().any(computes) && idle::is_work_in_sight()
+    near::is_work_in_sight() || SCHEDULER.processors().any(computes) && idle::is_work_in_sight()
 }
 
 #[cfg(test)]
