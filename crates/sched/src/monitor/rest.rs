@@ -98,6 +98,11 @@ impl Judge {
         !matches!(self.phase, Phase::Full { .. })
     }
 
+    /// Whether there is no rest for so long that what is seen now says nothing then.
+    fn pauses(&self, now: u64) -> bool {
+        !self.rests() && now + 2 * WINDOW_NS < self.not_before
+    }
+
     /// Whether it wants to know what threads have waited.
     fn is_suspicious(&self) -> bool {
         self.phase != Phase::Full { said: 0 }
@@ -237,7 +242,8 @@ impl Rest {
         if length < WINDOW_NS {
             return;
         }
-        if self.judge.rests() || SCHEDULER.idle_count() == 0 {
+        let is_of_use = self.judge.rests() || SCHEDULER.idle_count() == 0;
+        if is_of_use && !self.judge.pauses(now) {
             let window = self.close_window(now);
             // A look that came late says more of this thread than of the others.
             if length < 2 * WINDOW_NS
@@ -246,7 +252,7 @@ impl Rest {
                 self.act(now, window);
             }
         } else {
-            // What is left over has no use for a rest.
+            // What is left over has no use for a rest, or there is none for some time.
             self.since = now;
             self.look += 2;
             self.has_seen_waits = false;
