@@ -7,10 +7,10 @@
 //! two threads get more of it than one, the rest ends and the next one comes later, twice as late each
 //! time.
 //!
-//! A rest ends as well when its machines have nothing to do half of the time, when one goroutine has
-//! computed for long while others wait, when some are to begin on a certain node, and after half a
-//! second, to see whether there are CPUs now; after twice that time, up to two seconds, while there were
-//! none.
+//! A rest ends as well when its machines run a quarter less than all did before, since they block in
+//! calls, or there is less to do; when one goroutine has computed for long while others wait; when some
+//! are to begin on a certain node; and after half a second, to see whether there are CPUs now, or twice
+//! that time, up to two seconds, while there were none.
 //!
 //! The kernel counts what a thread has waited when it gets its CPU, and a tick late at that: enough for
 //! 20 ms, not for less. Where it doesn't say (`/proc` is missing), nobody rests.
@@ -28,6 +28,8 @@ const SLACK: u64 = 8;
 /// How long a rest lasts until it is tried without, at first and at last.
 const REST_MIN_NS: u64 = 500_000_000;
 const REST_MAX_NS: u64 = 2_000_000_000;
+/// Who runs less so soon after the beginning of a rest does so because of it.
+const EARLY_NS: u64 = 100_000_000;
 /// How long after a rest that did no good there is another one, at first and at last.
 const AGAIN_MIN_NS: u64 = 100_000_000;
 const AGAIN_MAX_NS: u64 = 10_000_000_000;
@@ -82,6 +84,8 @@ struct Judge {
     not_before: u64,
     again_ns: u64,
     rest_ns: u64,
+    /// What all ran before the rest, in thousandths of a CPU.
+    before: u64,
 }
 
 impl Judge {
@@ -91,6 +95,7 @@ impl Judge {
             not_before: 0,
             again_ns: AGAIN_MIN_NS,
             rest_ns: REST_MIN_NS,
+            before: 0,
         }
     }
 
@@ -123,17 +128,20 @@ impl Judge {
                 self.phase = Phase::Rest { machines, until: now + self.rest_ns, poor: 0 };
                 Order::Nothing
             }
-            Phase::Rest { until, machines, .. } if now >= until || procs - resting != machines => {
+            Phase::Rest { until, .. } if now >= until => {
+                self.rest_ns = (self.rest_ns * 2).min(REST_MAX_NS);
                 self.end()
             }
+            Phase::Rest { machines, .. } if procs - resting != machines => self.end(),
             Phase::Rest { machines, until, poor } => {
-                if !window.is_poor(machines) {
-                    self.phase = Phase::Rest { machines, until, poor: 0 };
-                } else if poor == 0 {
-                    self.phase = Phase::Rest { machines, until, poor: 1 };
-                } else {
-                    return if window.have_waited() { self.fail(now) } else { self.end() };
+                let is_poor = window.is_poor(machines, self.before);
+                if is_poor && poor > 0 {
+                    // What is less from the beginning on is less because of the rest.
+                    let is_early = now + self.rest_ns < until + EARLY_NS;
+                    let is_worse = window.have_waited() || is_early;
+                    return if is_worse { self.fail(now) } else { self.end() };
                 }
+                self.phase = Phase::Rest { machines, until, poor: u32::from(is_poor) };
                 Order::Nothing
             }
         }
@@ -155,14 +163,14 @@ impl Judge {
             return Order::Nothing;
         }
         self.phase = Phase::Asked { machines: enough };
+        self.before = window.share();
         Order::Run(enough)
     }
 
-    /// It was worth it, and is over. That one window says so is enough for the next trial.
+    /// It was worth it, and is over. That one window says so is enough for the next one.
     fn end(&mut self) -> Order {
         self.phase = Phase::Full { said: 1 };
         self.again_ns = AGAIN_MIN_NS;
-        self.rest_ns = (self.rest_ns * 2).min(REST_MAX_NS);
         Order::RunAll
     }
 
@@ -182,9 +190,15 @@ impl Window {
         (self.ran.saturating_sub(self.length / SLACK)).div_ceil(self.length).max(1)
     }
 
-    /// Whether `machines` machines at work do not have what they want of the CPUs, or little to do.
-    fn is_poor(&self, machines: u64) -> bool {
-        self.have_waited() || self.machines < machines || self.ran < machines * self.length / 2
+    /// What they ran, in thousandths of a CPU.
+    fn share(&self) -> u64 {
+        self.ran * 1000 / self.length
+    }
+
+    /// Whether `machines` machines at work, where more ran `before`, do not have what they want of the
+    /// CPUs, or want less.
+    fn is_poor(&self, machines: u64, before: u64) -> bool {
+        self.have_waited() || self.machines < machines || self.share() < before * 3 / 4
     }
 
     /// Whether they were put off.
@@ -305,7 +319,9 @@ fn somebody_waits(now: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{AGAIN_MAX_NS, Judge, Order, REST_MAX_NS, REST_MIN_NS, WINDOW_NS, Window};
+    use super::{
+        AGAIN_MAX_NS, AGAIN_MIN_NS, Judge, Order, REST_MAX_NS, REST_MIN_NS, WINDOW_NS, Window,
+    };
 
     /// What each of some machines got of a window, in percent.
     fn window(shares: &[(u64, u64)]) -> Window {
@@ -409,9 +425,24 @@ mod tests {
         for calm in [&[(30, 0)][..], &[]] {
             let mut watched = Watched::new();
             watched.see_until_order(&SHARED);
-            (0..5).for_each(|_| assert_eq!(watched.see(&ALONE), Order::Nothing));
+            (0..10).for_each(|_| assert_eq!(watched.see(&ALONE), Order::Nothing));
             let (order, took) = watched.see_until_order(calm);
             assert_eq!((order, took), (Order::RunAll, 2 * WINDOW_NS));
+            // And begins again as soon as there is more.
+            assert_eq!(watched.see(&SHARED), Order::Run(1));
+        }
+    }
+
+    /// One machine blocks where another one could have run.
+    #[test]
+    fn a_rest_in_which_less_is_run_is_tried_ever_later() {
+        let mut watched = Watched::new();
+        for pause in [0, AGAIN_MIN_NS, 2 * AGAIN_MIN_NS, 4 * AGAIN_MIN_NS] {
+            let (order, waited) = watched.see_until_order(&SHARED);
+            assert_eq!(order, Order::Run(1));
+            assert!(waited >= pause, "{waited} after {pause}");
+            let (order, took) = watched.see_until_order(&[(60, 0)]);
+            assert_eq!((order, took), (Order::RunAll, 3 * WINDOW_NS));
         }
     }
 
