@@ -204,9 +204,17 @@ pub(super) fn preempt_overdue(now: u64) -> usize {
 pub(crate) struct SliceWatch {
     tick: Noted,
     since: Noted,
+    /// The tick at the last question for rounds.
+    counted: Noted,
 }
 
 impl SliceWatch {
+    /// How many rounds `p` has made since the last question.
+    pub(super) fn rounds(&self, p: &Processor) -> u64 {
+        let tick = p.tick();
+        u64::from(tick.wrapping_sub(self.counted.replace(u64::from(tick)) as u32))
+    }
+
     /// How long the goroutine that runs on `p` has computed in its slice, as far as the monitor has
     /// seen.
     pub(super) fn lasted(&self, p: &Processor, now: u64) -> u64 {

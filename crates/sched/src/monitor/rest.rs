@@ -2,10 +2,10 @@
 //!
 //! Every 20 ms while all processors are in use it reads how long their threads ran, and, if that is
 //! less than one CPU per thread, how long they were ready and waited for one. Two machines that got one
-//! CPU between them twice in a row are made one: if that one does not wait for its CPU it has as much as
-//! both had. So nothing is lost by the rest; and if it does wait, since others want that CPU as well and
-//! two threads get more of it than one, the rest ends and the next one comes later, twice as late each
-//! time.
+//! CPU between them twice in a row, and went from goroutine to goroutine all the time, are made one: if
+//! that one does not wait for its CPU it has as much as both had. So nothing is lost by the rest; and if
+//! it does wait, since others want that CPU as well and two threads get more of it than one, the rest
+//! ends and the next one comes later, twice as late each time.
 //!
 //! A rest ends as well when its machines run a quarter less than all did before, since they block in
 //! calls, or there is less to do; when one goroutine has computed for long while others wait; when some
@@ -25,6 +25,8 @@ const WINDOW_NS: u64 = 20_000_000;
 /// What machines may have run beyond so many whole CPUs, and these still are enough: one part in so
 /// many.
 const SLACK: u64 = 8;
+/// Goroutines that take longer than a millisecond each use CPUs better than they wait for each other.
+const ROUNDS_MIN: u64 = 20;
 /// How long a rest lasts until it is tried without, at first and at last.
 const REST_MIN_NS: u64 = 500_000_000;
 const REST_MAX_NS: u64 = 2_000_000_000;
@@ -54,6 +56,8 @@ struct Window {
     machines: u64,
     ran: u64,
     waited: u64,
+    /// How many rounds the slowest of their processors has made.
+    rounds: u64,
 }
 
 /// What is to happen.
@@ -153,7 +157,8 @@ impl Judge {
             return Order::Nothing;
         }
         let enough = window.cpus_used();
-        if enough >= procs || window.waited < window.length / 2 {
+        let is_shared = enough < procs && window.waited >= window.length / 2;
+        if !is_shared || window.rounds < ROUNDS_MIN {
             self.phase = Phase::Full { said: 0 };
             self.rest_ns = REST_MIN_NS;
             return Order::Nothing;
@@ -287,9 +292,12 @@ impl Rest {
     /// and need not be. The next window begins.
     fn close_window(&mut self, now: u64) -> Option<Window> {
         let length = now - self.since;
-        let mut window = Window { length, machines: 0, ran: 0, waited: 0 };
+        let mut window = Window { length, machines: 0, ran: 0, waited: 0, rounds: u64::MAX };
         let sees_waits = self.judge.is_suspicious() || self.will_see_waits;
-        for machine in SCHEDULER.processors().filter_map(Processor::machine) {
+        for p in SCHEDULER.processors() {
+            let rounds = p.slice.rounds(p);
+            let Some(machine) = p.machine() else { continue };
+            window.rounds = window.rounds.min(rounds);
             let share = &machine.share;
             let ran = machine.eyes.cpu_time().unwrap_or(0);
             let waited = if sees_waits { machine.eyes.waited() } else { Some(0) };
@@ -331,6 +339,7 @@ mod tests {
             machines: shares.len() as u64,
             ran: sum(|share| share.0) * WINDOW_NS / 100,
             waited: sum(|share| share.1) * WINDOW_NS / 100,
+            rounds: 1000,
         }
     }
 
@@ -351,8 +360,12 @@ mod tests {
         }
 
         fn see(&mut self, shares: &[(u64, u64)]) -> Order {
+            self.see_window(window(shares))
+        }
+
+        fn see_window(&mut self, window: Window) -> Order {
             self.now += WINDOW_NS;
-            let order = self.judge.decide(self.now, 2, self.resting, window(shares));
+            let order = self.judge.decide(self.now, 2, self.resting, window);
             match order {
                 Order::Nothing => {}
                 Order::Run(machines) => self.resting = 2 - machines,
@@ -394,6 +407,10 @@ mod tests {
             let mut watched = Watched::new();
             (0..100).for_each(|_| assert_eq!(watched.see(case), Order::Nothing, "{case:?}"));
         }
+        // They compute.
+        let mut watched = Watched::new();
+        let computing = Window { rounds: 2, ..window(&SHARED) };
+        (0..100).for_each(|_| assert_eq!(watched.see_window(computing), Order::Nothing));
         // One window says nothing.
         let mut watched = Watched::new();
         for _ in 0..100 {
