@@ -52,7 +52,8 @@ pub(crate) fn wake_one() {
 ///
 /// On x86 a read-modify-write is a full fence (Intel SDM volume 3, 9.2.5: locked instructions have
 /// a total order, and neither loads nor stores are reordered with them), and a second one costs as
-/// much as the first, 5 ns. The compiler must still be told.
+/// much as the first, 5 ns. The compiler must still be told. A single processor's next slot is filled by
+/// a store, which is no fence; but then the caller holds that processor, and none is idle.
 #[inline]
 pub(crate) fn wake_one_for_next(wake: Wake, filled: Filled) {
     if plant::forgets(wake) {

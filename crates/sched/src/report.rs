@@ -88,7 +88,7 @@ fn summary(form: &mut Form) {
     let asleep = SCHEDULER.sleeping_hint() + u32::from(SCHEDULER.is_polled());
     for (name, value) in [
         ("gomaxprocs", u64::from(SCHEDULER.procs())),
-        ("idleprocs", (SCHEDULER.procs() - SCHEDULER.used_count()).into()),
+        ("idleprocs", SCHEDULER.unused_count().into()),
         ("threads", threads.into()),
         ("spinningthreads", SCHEDULER.searchers.count().into()),
         ("needspinning", is_short),

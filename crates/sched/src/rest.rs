@@ -77,6 +77,15 @@ pub(crate) fn go(machine: &'static Machine, p: &'static Processor) {
     SCHEDULER.counts.rests.add_shared();
     // The others may have become idle before they could see what was in the ring.
     idle::wake_one();
+    // After that fence, see `give_urgent` in `monitor/placing`.
+    if !p.urgent.is_empty() {
+        let mut late = p.urgent.take_all().into_list();
+        while let Some(g) = late.pop_front() {
+            SCHEDULER.global.push_back(g);
+        }
+        history::anyone(history::Kind::Moved, 0);
+        idle::wake_one();
+    }
     idle::sleep_without_processor(machine);
 }
 

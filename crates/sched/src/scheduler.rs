@@ -43,10 +43,9 @@ pub(crate) struct Scheduler {
     pub(crate) injected: CachePadded<Injector<GRef>>,
     /// Machines that look for work.
     pub(crate) searchers: CachePadded<Searchers>,
-    /// How many processors are idle. Written by: holders of `synced`. Read by: anyone.
-    idle_processors: CachePadded<AtomicU32>,
-    /// How many are idle or at rest. As above.
-    unused_processors: AtomicU32,
+    /// How many processors are idle, and in the upper half how many are at rest. Written by: holders of
+    /// `synced`. Read by: anyone.
+    unused_processors: CachePadded<AtomicU64>,
     /// How many machines sleep. Written by: holders of `synced`. Read by: anyone.
     sleeping: AtomicU32,
     synced: CachePadded<Lock<Synced>>,
@@ -105,8 +104,7 @@ impl Scheduler {
             global: CachePadded::new(Global::new()),
             injected: CachePadded::new(Injector::new()),
             searchers: CachePadded::new(Searchers::new()),
-            idle_processors: CachePadded::new(AtomicU32::new(0)),
-            unused_processors: AtomicU32::new(0),
+            unused_processors: CachePadded::new(AtomicU64::new(0)),
             sleeping: AtomicU32::new(0),
             synced: CachePadded::new(Lock::new(Synced {
                 unused: Unused::new(),

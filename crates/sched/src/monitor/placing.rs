@@ -99,11 +99,6 @@ fn find_place(g: GRef, now: u64) {
         return idle::wake_one();
     }
     let Some((lasted, p, machine)) = longest_running(now) else {
-        if SCHEDULER.does_any_rest() {
-            // Those that don't are in calls.
-            rest::end();
-            return find_place(g, now);
-        }
         return give_urgent(next_to_be_manned(), g);
     };
     give_urgent(p, g);
@@ -118,6 +113,11 @@ fn give_urgent(p: &Processor, g: GRef) {
     attention::ask(p, URGENT);
     // It may have become idle just now, its machine having looked before the push.
     idle::wake_one();
+    // Or its machine has put it to rest: the fence in `wake_one` pairs with the one in `rest::go`, so
+    // that either this is seen here, or what was pushed is seen there.
+    if p.machine().is_none() {
+        rest::end();
+    }
 }
 
 /// Every processor is on its way from a blocked machine to the next, or about to be. What is urgent

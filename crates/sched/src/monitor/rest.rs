@@ -136,7 +136,7 @@ impl Judge {
                 self.rest_ns = (self.rest_ns * 2).min(REST_MAX_NS);
                 self.end()
             }
-            Phase::Rest { machines, .. } if procs - resting != machines => self.end(),
+            Phase::Rest { machines, .. } if procs - resting != machines => self.give_up(now),
             Phase::Rest { machines, until, poor } => {
                 let is_poor = window.is_poor(machines, self.before);
                 if is_poor && poor > 0 {
@@ -154,6 +154,7 @@ impl Judge {
     fn consider(&mut self, procs: u64, window: Window, said: u32) -> Order {
         // Who was not there all the time says nothing.
         if window.machines < procs {
+            self.phase = Phase::Full { said: 0 };
             return Order::Nothing;
         }
         let enough = window.cpus_used();
@@ -170,6 +171,13 @@ impl Judge {
         self.phase = Phase::Asked { machines: enough };
         self.before = window.share();
         Order::Run(enough)
+    }
+
+    /// Others have ended it, who wanted the processors: neither good nor bad.
+    fn give_up(&mut self, now: u64) -> Order {
+        self.phase = Phase::Full { said: 0 };
+        self.not_before = now + self.again_ns;
+        Order::RunAll
     }
 
     /// It was worth it, and is over. That one window says so is enough for the next one.
@@ -245,6 +253,7 @@ impl Rest {
         let procs = SCHEDULER.procs();
         let may_rest = SCHEDULER.settled.get().is_some_and(|settled| settled.rests);
         if procs == 1 || !may_rest {
+            self.judge.phase = Phase::Full { said: 0 };
             return;
         }
         if let Some(count) = chaos::puts_to_rest(procs) {
@@ -275,6 +284,7 @@ impl Rest {
             self.since = now;
             self.look += 2;
             self.has_seen_waits = false;
+            self.judge.phase = Phase::Full { said: 0 };
         }
     }
 

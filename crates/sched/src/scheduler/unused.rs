@@ -88,27 +88,33 @@ impl Scheduler {
     #[inline]
     pub(crate) fn idle_count(&self) -> u32 {
         // ORDERING: Relaxed; callers that must not miss one have a fence of their own.
-        self.idle_processors.load(Relaxed)
+        self.unused_processors.load(Relaxed) as u32
     }
 
-    /// Whether no machine has a processor: all are idle or at rest. A hint.
+    /// How many processors no machine has, since they are idle or at rest; a hint.
+    #[inline]
+    pub(crate) fn unused_count(&self) -> u32 {
+        // ORDERING: Relaxed; as above.
+        let both = self.unused_processors.load(Relaxed);
+        both as u32 + (both >> 32) as u32
+    }
+
+    /// Whether no machine has a processor. A hint.
     #[inline]
     pub(crate) fn are_all_unused(&self) -> bool {
-        // ORDERING: Relaxed; as for `idle_count`.
-        self.unused_processors.load(Relaxed) == self.procs()
+        self.unused_count() == self.procs()
     }
 
     /// How many processors machines have; a hint.
     #[inline]
     pub(crate) fn used_count(&self) -> u32 {
-        // ORDERING: Relaxed; a hint.
-        self.procs().saturating_sub(self.unused_processors.load(Relaxed))
+        self.procs().saturating_sub(self.unused_count())
     }
 
     /// Whether some processor is at rest; a hint.
     pub(crate) fn does_any_rest(&self) -> bool {
         // ORDERING: Relaxed; a hint.
-        self.unused_processors.load(Relaxed) > self.idle_count()
+        self.unused_processors.load(Relaxed) >> 32 > 0
     }
 
     /// Puts a processor among the idle.
@@ -146,9 +152,8 @@ impl Scheduler {
 
     fn publish_unused(&self, synced: &Synced) {
         let Unused { idle_count, resting_count, .. } = synced.unused;
-        // ORDERING: Relaxed for both; see `idle_count`.
-        self.idle_processors.store(idle_count as u32, Relaxed);
-        self.unused_processors.store((idle_count + resting_count) as u32, Relaxed);
+        // ORDERING: Relaxed; see `idle_count`.
+        self.unused_processors.store((resting_count as u64) << 32 | idle_count as u64, Relaxed);
     }
 
     /// Takes an idle processor, one near the caller if there are several levels.
