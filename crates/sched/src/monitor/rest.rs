@@ -473,6 +473,23 @@ mod tests {
         }
     }
 
+    /// The world was stopped, or somebody urgent was woken while all others were in calls.
+    #[test]
+    fn a_rest_that_others_end_says_nothing() {
+        let mut watched = Watched::new();
+        for _ in 0..3 {
+            watched.see_until_order(&SHARED);
+            (0..3).for_each(|_| assert_eq!(watched.see(&ALONE), Order::Nothing));
+            watched.resting = 0;
+            assert_eq!(watched.see(&SHARED), Order::RunAll);
+            let (order, waited) = watched.see_until_order(&SHARED);
+            assert_eq!(order, Order::Run(1));
+            assert!((AGAIN_MIN_NS..AGAIN_MIN_NS + 3 * WINDOW_NS).contains(&waited), "{waited}");
+            watched.resting = 0;
+            watched.judge = Judge::new();
+        }
+    }
+
     #[test]
     fn who_does_not_come_to_rest_is_left_alone() {
         let mut watched = Watched::new();
