@@ -13,8 +13,8 @@
 //! thread brings.
 //!
 //! Rejected for these questions: `schedstat`, which is stale by up to a tick (for what a thread has
-//! waited over a longer time it is good enough, see `monitor/rest`); `stat`, whose state S can also be a page
-//! fault that is being waited for.
+//! waited over a longer time it is good enough, see `monitor/rest`); `stat`, whose state S can also be
+//! a page fault that is being waited for.
 
 use gosched_base::os::{self, Errno};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Processors rest where two machines share a CPU, and not for longer than that does no harm.
+//! Processors rest where two machines share a CPU, and for no longer than does no harm.
 
 use crate::child::Child;
 

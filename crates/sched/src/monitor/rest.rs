@@ -258,9 +258,10 @@ impl Rest {
         }
         if let Some(count) = chaos::puts_to_rest(procs) {
             rest::end();
-            return if count > 0 {
-                rest::ask(count as usize)
-            };
+            if count > 0 {
+                rest::ask(count as usize);
+            }
+            return;
         }
         if SCHEDULER.does_any_rest() && !self.judge.asks() && somebody_waits(now) {
             self.judge.fail(now);

@@ -1,6 +1,6 @@
 //! Tests of looking at threads.
 
-use super::{Eyes, Whereabouts, is_sleep, parse, state};
+use super::{Eyes, Whereabouts, is_sleep, parse, parse_waited, state};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -16,6 +16,14 @@ fn on_thread(f: impl FnOnce() + Send + 'static) -> (Arc<Eyes>, std::thread::Join
     });
     told.recv().unwrap();
     (eyes, thread)
+}
+
+#[test]
+fn what_a_thread_has_waited_is_the_second_number() {
+    assert_eq!(parse_waited(b"7318 4521 12\n"), Some(4521));
+    for garbled in [&b""[..], b"7318", b"7318 -1 12", b"7318 x 12", b"\xff 1 2"] {
+        assert_eq!(parse_waited(garbled), None, "{garbled:?}");
+    }
 }
 
 #[test]
