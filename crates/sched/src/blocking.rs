@@ -1,8 +1,9 @@
 //! Calls that block in the kernel.
 //!
 //! Declared ([`blocking`]): Go's enter and exit of system calls. The machine keeps its processor in
-//! name; the monitor takes it if the call lasts, and the machine gets one back, or queues its
-//! goroutine, when it returns.
+//! name; the monitor takes it if the call lasts, or the machine has given it away already where the
+//! calls before have lasted (see `foresight`). The machine gets one back, or queues its goroutine,
+//! when it returns.
 //!
 //! Undeclared: the monitor has found the thread asleep and revoked the processor (see `monitor`).
 //! The machine runs on without one until it enters the runtime, where [`regain`] sees to it.
@@ -12,8 +13,10 @@ use crate::history::{self, Kind};
 use crate::machine::{Inside, Machine};
 use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
-use crate::{deadlock, fleet, idle, last_spare, monitor, switch, trace, transition};
-use gosched_base::rt_abort;
+use crate::{
+    chaos, deadlock, fleet, foresight, idle, last_spare, monitor, switch, trace, transition,
+};
+use gosched_base::{os, rt_abort};
 use gosched_protocol::Status;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -62,10 +65,37 @@ impl Drop for Call {
 fn begin(inside: Inside) {
     let machine = inside.machine();
     let Some(g) = machine.current() else { rt_abort!("blocking: on the scheduler's stack") };
-    let work_waits = !inside.processor().ring.is_empty() || !SCHEDULER.global.is_empty();
+    let p = inside.processor();
+    let work_waits = !p.ring.is_empty() || !SCHEDULER.global.is_empty();
+    let hands_on = work_waits && (p.foresight.says_long() || chaos::hands_on(p));
     transition::enter_call(machine, g);
+    machine.ownership.begin_call(p.id);
+    if hands_on {
+        hand_on(machine);
+    }
     inside.leave_for_call();
-    monitor::note_call(work_waits);
+    monitor::note_call(work_waits && !hands_on);
+}
+
+/// Gives the processor of the call that has just begun to another machine. Inside the runtime, which
+/// the caller leaves without it.
+#[cold]
+fn hand_on(machine: &'static Machine) {
+    // Whoever stops the world may have come first.
+    if let Some(p) = trace::take_from_call(machine) {
+        machine.handed_on_at.set(os::monotonic_ns());
+        SCHEDULER.counts.declared_hand_offs.add_shared();
+        SCHEDULER.counts.prompt_hand_offs.add_shared();
+        hand_off(p);
+    }
+}
+
+/// A call is over for which the machine may have given `p` away: was it worth it?
+fn judge(machine: &Machine, p: &Processor) {
+    let at = machine.handed_on_at.take();
+    if at != 0 && os::monotonic_ns().saturating_sub(at) < foresight::SHORT_NS {
+        p.foresight.note_short();
+    }
 }
 
 /// The first thing inside the runtime on a machine whose ownership word is disturbed.
@@ -77,6 +107,7 @@ pub(crate) fn settle_ownership(inside: Inside) -> Inside {
         Some(g) => {
             let kept = machine.ownership.end_call(machine.expect_processor().id);
             if kept {
+                machine.expect_processor().foresight.note_short();
                 trace::call_ends(machine, g);
             }
             transition::exit_call(g);
@@ -98,6 +129,7 @@ fn regain(inside: Inside) -> Inside {
     let machine = inside.machine();
     history::machine(Kind::Lost, machine, 0);
     machine.lane.wait_for_borrower();
+    judge(machine, machine.expect_processor());
     machine.set_processor(None);
     // ORDERING: Relaxed; written before the processor was taken.
     if machine.lost_in_futex.load(Relaxed) {

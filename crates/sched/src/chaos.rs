@@ -5,7 +5,8 @@
 //! * what is made runnable goes to the ring's tail instead of the next slot;
 //! * the ring's head goes before the next slot, and the global queue before both, out of turn;
 //! * slices end at any part of their time;
-//! * processors go to rest for a moment, as if machines shared a CPU.
+//! * processors go to rest for a moment, as if machines shared a CPU;
+//! * machines give their processors away for declared calls, as if the calls before had lasted.
 //!
 //! The seed repeats the dice of each processor, and so the order in which one processor runs what
 //! waits for nothing but goroutines. It does not repeat what the kernel decides: which thread is
@@ -34,6 +35,8 @@ const GLOBALLY_ONE_IN: u32 = 4;
 const TO_TAIL_ONE_IN: u32 = 2;
 /// One in so many searches takes the ring's head first, or has a fairness round.
 const OUT_OF_TURN_ONE_IN: u32 = 4;
+/// For one in so many declared calls the processor is given away.
+const HANDS_ON_ONE_IN: u32 = 8;
 
 /// Before one in so many of the monitor's looks some processors go to rest.
 const RESTS_ONE_IN: u32 = 4;
@@ -74,6 +77,12 @@ pub(crate) fn sends_to_tail(p: &Processor) -> bool {
 #[inline(always)]
 pub(crate) fn goes_out_of_turn(p: &Processor) -> bool {
     hits(p, OUT_OF_TURN_ONE_IN)
+}
+
+/// Whether a declared call is taken to last. For the holder of `p`.
+#[inline(always)]
+pub(crate) fn hands_on(p: &Processor) -> bool {
+    hits(p, HANDS_ON_ONE_IN)
 }
 
 /// Never, if it is off.

@@ -61,6 +61,8 @@ macro_rules! counters {
             pub created_outside: u64,
             /// Processors taken from machines in declared blocking calls.
             pub declared_hand_offs: u64,
+            /// Those of them that the machine gave away by itself, since its calls before had lasted.
+            pub prompt_hand_offs: u64,
             /// Times that a machine came back from such a call and ran without a processor, until it
             /// entered the runtime or was stopped.
             pub runs_without_processor: u64,
@@ -104,6 +106,7 @@ macro_rules! counters {
             }
             sum.created_outside = SCHEDULER.created_outside();
             sum.declared_hand_offs = SCHEDULER.counts.declared_hand_offs.get();
+            sum.prompt_hand_offs = SCHEDULER.counts.prompt_hand_offs.get();
             sum.runs_without_processor = SCHEDULER.counts.runs_without_processor.get();
             sum.undeclared_hand_offs = SCHEDULER.counts.undeclared_hand_offs.get();
             sum.futex_waits = SCHEDULER.counts.futex_waits.get();
@@ -126,6 +129,7 @@ macro_rules! counters {
 #[derive(Debug)]
 pub(crate) struct Global {
     pub(crate) declared_hand_offs: Count,
+    pub(crate) prompt_hand_offs: Count,
     pub(crate) undeclared_hand_offs: Count,
     pub(crate) runs_without_processor: Count,
     pub(crate) futex_waits: Count,
@@ -145,6 +149,7 @@ impl Global {
     pub(crate) const fn new() -> Global {
         Global {
             declared_hand_offs: Count::new(),
+            prompt_hand_offs: Count::new(),
             undeclared_hand_offs: Count::new(),
             runs_without_processor: Count::new(),
             futex_waits: Count::new(),

@@ -113,8 +113,9 @@ pub(crate) fn wake_one_of(node: u16) -> bool {
 
 /// Finds a machine for `p`; the caller has counted it among the searchers.
 pub(crate) fn start_searcher_on(p: &'static Processor) {
-    let waker = Machine::current_here().and_then(Machine::processor);
-    // Whoever is woken must not take what the waker is about to run, see `steal`.
+    // Whoever is woken must not take what the waker is about to run, see `steal`. One that hands its own
+    // on runs nothing.
+    let waker = Machine::current_here().and_then(Machine::processor).filter(|own| own.id != p.id);
     if let Some(waker) = waker {
         waker.set_waking(true);
     }

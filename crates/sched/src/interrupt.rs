@@ -30,6 +30,8 @@ const AT_LIMIT_NS: u64 = 1_000_000;
 /// The same when there may be more: making a thread takes 0.1 ms, unless the system refuses or a
 /// lock that it needs is held by code that waits.
 const BELOW_LIMIT_NS: u64 = 20_000_000;
+/// So often in that time there is a look whether it is over.
+const LOOKS: u64 = 8;
 /// So long a machine has to take its signal before another is asked.
 const ANSWER_NS: u64 = 100_000_000;
 /// Machines looked at for a good one.
@@ -72,16 +74,18 @@ fn is_meant_to() -> bool {
     preempt::is_on() && SCHEDULER.settled.get().is_some_and(|settled| !settled.shares_tls)
 }
 
-/// Interrupts a call if nothing else helps. Returns whether to look again soon.
-pub(crate) fn as_last_resort(now: u64) -> bool {
+/// Interrupts a call if nothing else helps. Returns within what time to look again, if that may come
+/// to be so.
+pub(crate) fn as_last_resort(now: u64) -> Option<u64> {
     if !is_stuck() {
         SINCE.set(0);
-        return false;
+        return None;
     }
+    let patience = patience_ns();
     let since = SINCE.get();
     if since == 0 {
         SINCE.set(now);
-    } else if now.saturating_sub(since) >= patience_ns() && has_answered(now) {
+    } else if now.saturating_sub(since) >= patience && has_answered(now) {
         SINCE.set(now);
         if !can_signal() {
             warn_of_refusals();
@@ -95,7 +99,7 @@ pub(crate) fn as_last_resort(now: u64) -> bool {
             }
         }
     }
-    true
+    Some(patience / LOOKS)
 }
 
 /// No thread can be made, and none can be interrupted.

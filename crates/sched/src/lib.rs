@@ -30,6 +30,7 @@ mod exit;
 mod fatal;
 mod find;
 mod fleet;
+mod foresight;
 mod forgotten;
 mod forked;
 #[cfg_attr(not(feature = "frames"), path = "frames/none.rs")]

@@ -97,6 +97,8 @@ pub(crate) struct Machine {
     pub(crate) hides_urgent: Cell<bool>,
     /// Its locked goroutine has ended: so does the thread.
     pub(crate) is_ending: Cell<bool>,
+    /// When it gave its processor away for the call that it is in; 0 if it did not. This thread only.
+    pub(crate) handed_on_at: Cell<u64>,
     /// The node that its thread is tied to. This thread only.
     pub(crate) pinned_to: Cell<Option<u16>>,
     /// The node of the processor that it held last. Written by: this thread. Read by: wakers, under the
@@ -170,6 +172,7 @@ impl Machine {
             has_own_mask: Cell::new(false),
             hides_urgent: Cell::new(false),
             is_ending: Cell::new(false),
+            handed_on_at: Cell::new(0),
             pinned_to: Cell::new(None),
             node: Cell::new(0),
             is_dismissed: Cell::new(false),
@@ -495,10 +498,9 @@ impl Inside {
         machine
     }
 
-    /// Leaves the runtime for a declared call.
+    /// Leaves the runtime for a declared call, which has begun.
     pub(crate) fn leave_for_call(self) {
         let machine = self.machine();
-        machine.ownership.begin_call(machine.expect_processor().id);
         machine.out();
     }
 }

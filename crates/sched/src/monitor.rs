@@ -205,6 +205,8 @@ fn watch() {
 enum Found {
     /// Nothing to do.
     Nothing,
+    /// Nothing to do yet: a call may have to be interrupted, and so long a pause is short enough.
+    Stuck(u64),
     /// Somebody waits for what the next look may show: it comes soon.
     Pending,
     /// A processor changed hands: more of that is likely.
@@ -233,8 +235,11 @@ fn round(
         return Found::HandOff;
     }
     let pressed = placing::preempt_overdue(now) + placing::press_urgent(now);
-    let is_stuck = interrupt::as_last_resort(now);
-    if placed + pressed > 0 || was_called || is_stuck { Found::Pending } else { Found::Nothing }
+    match interrupt::as_last_resort(now) {
+        _ if placed + pressed > 0 || was_called => Found::Pending,
+        Some(pause) => Found::Stuck(pause),
+        None => Found::Nothing,
+    }
 }
 
 /// Timer slack of 1 ns, and a short slice (Linux 6.12), so that the monitor's wake-ups are not
@@ -315,19 +320,20 @@ impl Pace {
         match found {
             Found::HandOff => (self.quiet, self.pause) = (0, PAUSE_MIN_NS),
             Found::Pending => {}
-            Found::Nothing => self.slow_down(somebody_rests),
+            Found::Stuck(longest) => self.slow_down(longest.min(PAUSE_WANTED_NS)),
+            Found::Nothing if somebody_rests => self.slow_down(PAUSE_WANTED_NS),
+            Found::Nothing => self.slow_down(PAUSE_MAX_NS),
         }
         // ORDERING: Relaxed; see `note_call`.
         IS_SLOW.store(self.pause > 4 * PAUSE_MIN_NS, Relaxed);
     }
 
-    fn slow_down(&mut self, somebody_rests: bool) {
+    fn slow_down(&mut self, longest: u64) {
         self.quiet += 1;
         if self.quiet > PATIENCE {
-            let wanted = somebody_rests
-                || SCHEDULER.processors().any(|p| !p.ring.is_empty())
+            let wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
                 || (netpoll::has_files() && !SCHEDULER.are_all_unused());
-            let longest = if wanted { PAUSE_WANTED_NS } else { PAUSE_MAX_NS };
+            let longest = if wanted { longest.min(PAUSE_WANTED_NS) } else { longest };
             let longest = longest.min(start::slice_ns() / 2).max(PAUSE_MIN_NS);
             self.pause = (self.pause * 2).min(longest);
         }

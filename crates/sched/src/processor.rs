@@ -7,6 +7,7 @@ use crate::attention::{self, PREEMPT};
 use crate::blocks::Blocks;
 use crate::chaos;
 use crate::counters::PerProcessor;
+use crate::foresight::Foresight;
 use crate::goroutine::{GRef, GoroutineId};
 use crate::histogram::Histogram;
 use crate::jumps::Jumps;
@@ -63,6 +64,8 @@ pub(crate) struct Processor {
     /// In lines of their own: the timers' lock, before them, is taken by others. Written by: the holder.
     /// Read by: anyone.
     pub(crate) counters: CachePadded<PerProcessor>,
+    /// What its declared calls were like.
+    pub(crate) foresight: Foresight,
     /// How long goroutines were runnable that ran here. As the counters.
     pub(crate) latencies: Histogram,
     /// What the trace says of it. Written by: whoever has it in hand.
@@ -109,6 +112,7 @@ impl Processor {
             stopped: AtomicPtr::new(std::ptr::null_mut()),
             timers: Timers::new(),
             counters: CachePadded::new(PerProcessor::default()),
+            foresight: Foresight::new(),
             latencies: Histogram::new(),
             traced: AtomicU64::new(0),
             core: UnsafeCell::new(Core {

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         .lateness(lateness)
         .set("via", WAYS.iter().find(|(_, way)| *way as u8 == via as u8).map_or("", |w| w.0))
         .set("declared_hand_offs", declared)
+        .set("prompt_hand_offs", after.prompt_hand_offs - before.prompt_hand_offs)
         .set("undeclared_hand_offs", undeclared)
         .set("machines", after.machines))
 }

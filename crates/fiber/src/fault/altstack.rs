@@ -1,8 +1,11 @@
 //! The alternate signal stack of a runtime thread.
 //!
 //! 64 KiB on top of what the kernel needs for its frame: a signal may come while another's handler
-//! is at work there. Its pages are touched ahead of time, since a handler runs when memory may be
-//! short, and it has a guard of its own: an overflow there kills the process instead of its memory.
+//! is at work there. It has a guard of its own: an overflow there kills the process instead of its memory.
+//!
+//! Its pages come when a handler needs them. Touched ahead of time they would take as long as all the
+//! rest of making a thread, for stacks that mostly see two pages of one handler; and where there is no
+//! memory for a page, the kernel ends the process for whatever asks for one next.
 
 use std::io;
 use std::marker::PhantomData;
@@ -33,7 +36,6 @@ impl SignalStack {
         let stack = SignalStack { mapping: base..base + bytes };
         // SAFETY: mapped above, known to nobody else.
         unsafe { sys::protect(base..base + GUARD, Access::None) }?;
-        touch(stack.usable());
         Ok(stack)
     }
 
@@ -100,13 +102,6 @@ impl Drop for AlternateStack {
 fn frame_bytes() -> usize {
     // SAFETY: reads a table that the kernel made.
     unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) as usize }
-}
-
-fn touch(range: Range<usize>) {
-    for page in range.step_by(PAGE) {
-        // SAFETY: callers pass fresh writable memory.
-        unsafe { ptr::with_exposed_provenance_mut::<u8>(page).write_volatile(0) };
-    }
 }
 
 fn swap(base: usize, bytes: usize) -> io::Result<libc::stack_t> {

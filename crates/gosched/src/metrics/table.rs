@@ -115,6 +115,11 @@ pub(super) const METRICS: &[Metric] = &[
         |now| now.counters().declared_hand_offs,
     ),
     count(
+        "/sched/hand-offs/prompt:processors",
+        "Those of the declared ones that threads gave away by themselves, since calls had lasted.",
+        |now| now.counters().prompt_hand_offs,
+    ),
+    count(
         "/sched/hand-offs/undeclared:processors",
         "Processors taken from threads that blocked without saying so.",
         |now| now.counters().undeclared_hand_offs,

@@ -157,6 +157,11 @@ impl Figures<'_> {
     }
 
     #[track_caller]
+    pub(crate) fn expect_at_least(&self, key: &str, bound: u64) {
+        assert!(self.get(key) >= bound, "{key} is below {bound}\n{}", self.ended.story());
+    }
+
+    #[track_caller]
     pub(crate) fn expect_at_most(&self, key: &str, bound: u64) {
         assert!(self.get(key) <= bound, "{key} is above {bound}\n{}", self.ended.story());
     }

@@ -4,6 +4,7 @@
 //! `testprogs/src/bin/sched_*.rs`. No test asserts how long anything takes.
 
 mod alarms;
+mod calls;
 mod chaos;
 mod child;
 mod config;

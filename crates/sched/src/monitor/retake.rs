@@ -8,6 +8,7 @@ use crate::processor::Processor;
 use crate::scheduler::SCHEDULER;
 use crate::{last_spare, preempt, trace};
 use gosched_base::{barrier, os};
+use gosched_protocol::Status;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A machine asleep in an undeclared call for this long loses its processor; at once if work
@@ -82,6 +83,7 @@ fn look_at_call(p: &'static Processor, machine: &'static Machine, now: u64) -> b
     let Some(taken) = trace::take_from_call(machine) else { return false };
     watch.call_since.set(0);
     SCHEDULER.counts.declared_hand_offs.add_shared();
+    taken.foresight.note_long();
     // Not `p`: the machine may have come back, lost that one and begun a call with another.
     hand_off(taken);
     true
@@ -236,7 +238,8 @@ pub(super) fn forget_samples() {
 const WITHOUT_PER_ROUND: u32 = 16;
 
 /// A machine that lost its processor while it slept in the kernel runs user code without one after
-/// that, until it enters the runtime; one that computes is made to. `next` is where to go on.
+/// that, until it enters the runtime; one that computes is made to. (What is declared as a call may
+/// compute too, which no signal stops.) `next` is where to go on.
 pub(super) fn stop_those_without_processor(next: &mut u32) -> usize {
     if !preempt::is_on() || SCHEDULER.counts.undeclared_hand_offs.get() == 0 {
         return 0;
@@ -245,12 +248,17 @@ pub(super) fn stop_those_without_processor(next: &mut u32) -> usize {
     for _ in 0..WITHOUT_PER_ROUND.min(all) {
         *next = if *next + 1 < all { *next + 1 } else { 0 };
         let Some(machine) = SCHEDULER.machine(*next) else { continue };
-        if machine.ownership.is_lost() && has_come_back(machine) {
+        if machine.ownership.is_lost() && !is_in_lost_call(machine) && has_come_back(machine) {
             preempt::request(machine);
             count += 1;
         }
     }
     count
+}
+
+/// Whether a machine that has lost its processor lost it in a declared call; a hint.
+fn is_in_lost_call(machine: &Machine) -> bool {
+    machine.current().is_some_and(|g| g.status.get() == Status::Syscall)
 }
 
 /// Whether a machine that was asleep when it lost its processor computes by now. Its clock is asked
