@@ -8,8 +8,9 @@
 //! other machines. Once a second it looks whether the default of GOMAXPROCS has changed.
 //!
 //! Rounds come every 20 us at first. After 50 rounds in which there was nothing to do the pause
-//! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. When all processors
-//! have been idle for a while the monitor sleeps until one is not.
+//! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. While goroutines wait for a
+//! processor it is 5 ms at most, and 1 ms if a round of the last second has found somebody to help.
+//! When all processors have been idle for a while the monitor sleeps until one is not.
 
 mod lead;
 mod network;
@@ -35,8 +36,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const PAUSE_MIN_NS: u64 = 20_000;
 const PAUSE_MAX_NS: u64 = 10_000_000;
-/// The longest pause while goroutines wait for a processor that may be blocked.
+/// The longest pause while goroutines wait for a processor that may be blocked, or files for a look,
+/// and this thread had to help lately.
 const PAUSE_WANTED_NS: u64 = 1_000_000;
+/// The same where it had not: a look costs 16 us and more on a virtual machine, and where goroutines
+/// wait there is no CPU left over for it.
+const PAUSE_UNNEEDED_NS: u64 = 5_000_000;
+/// For how long it counts as needed.
+const LATELY_NS: u64 = 1_000_000_000;
 /// The pause while nobody else seems to look at files.
 const PAUSE_POLLING_NS: u64 = 150_000;
 /// The pause while processors see to their due timers themselves and there is no CPU for this thread
@@ -186,7 +193,7 @@ fn watch() {
         }
         pace.was_called = was_called;
         let found = round(now, &mut without, was_called, &mut pace.timers_are_seen_to, &mut rest);
-        pace.adapt(found, rest.somebody_rests());
+        pace.adapt(found, now, rest.somebody_rests());
         gomaxprocs::look(now);
         background::look(now);
         reporter.print_if_due(now);
@@ -209,6 +216,8 @@ enum Found {
     Stuck(u64),
     /// Somebody waits for what the next look may show: it comes soon.
     Pending,
+    /// The same, and there were goroutines to give a processor to.
+    Placed,
     /// A processor changed hands: more of that is likely.
     HandOff,
 }
@@ -234,9 +243,11 @@ fn round(
     if taken + retake::stop_those_without_processor(without) > 0 {
         return Found::HandOff;
     }
-    let pressed = placing::preempt_overdue(now) + placing::press_urgent(now);
+    let overdue = placing::preempt_overdue(now);
+    let pressed = placing::press_urgent(now);
     match interrupt::as_last_resort(now) {
-        _ if placed + pressed > 0 || was_called => Found::Pending,
+        _ if placed + pressed > 0 => Found::Placed,
+        _ if overdue > 0 || was_called => Found::Pending,
         Some(pause) => Found::Stuck(pause),
         None => Found::Nothing,
     }
@@ -278,6 +289,8 @@ struct Pace {
     idle_since: Option<u64>,
     /// The next pause only.
     is_short_once: bool,
+    /// When a processor last changed hands or was given goroutines; 0 if none has.
+    needed_at: u64,
     /// The last pause was ended by somebody. The next one ends with the next timer then, poller or
     /// not: otherwise whoever comes out of the poller next would have to call again.
     was_called: bool,
@@ -292,6 +305,7 @@ impl Pace {
             quiet: 0,
             idle_since: None,
             is_short_once: false,
+            needed_at: 0,
             was_called: false,
             timers_are_seen_to: false,
         }
@@ -315,14 +329,17 @@ impl Pace {
         (until, idle::next_deadline().max(os::monotonic_ns() + least))
     }
 
-    fn adapt(&mut self, found: Found, somebody_rests: bool) {
-        self.is_short_once = matches!(found, Found::Pending);
+    fn adapt(&mut self, found: Found, now: u64, somebody_rests: bool) {
+        self.is_short_once = matches!(found, Found::Pending | Found::Placed);
+        if matches!(found, Found::Placed | Found::HandOff) {
+            self.needed_at = now;
+        }
         match found {
             Found::HandOff => (self.quiet, self.pause) = (0, PAUSE_MIN_NS),
-            Found::Pending => {}
+            Found::Pending | Found::Placed => {}
             Found::Stuck(longest) => self.slow_down(longest.min(PAUSE_WANTED_NS)),
             Found::Nothing if somebody_rests => self.slow_down(PAUSE_WANTED_NS),
-            Found::Nothing => self.slow_down(PAUSE_MAX_NS),
+            Found::Nothing => self.slow_down(self.longest_pause(now)),
         }
         // ORDERING: Relaxed; see `note_call`.
         IS_SLOW.store(self.pause > 4 * PAUSE_MIN_NS, Relaxed);
@@ -331,12 +348,26 @@ impl Pace {
     fn slow_down(&mut self, longest: u64) {
         self.quiet += 1;
         if self.quiet > PATIENCE {
-            let wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
-                || (netpoll::has_files() && !SCHEDULER.are_all_unused());
-            let longest = if wanted { longest.min(PAUSE_WANTED_NS) } else { longest };
             let longest = longest.min(start::slice_ns() / 2).max(PAUSE_MIN_NS);
             self.pause = (self.pause * 2).min(longest);
         }
+    }
+
+    fn longest_pause(&self, now: u64) -> u64 {
+        let is_wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
+            || (netpoll::has_files() && !SCHEDULER.are_all_unused());
+        longest_pause(is_wanted, self.needed_at, now)
+    }
+}
+
+/// How long the pause grows, with goroutines that wait for a processor or none, where this thread was last
+/// needed at `needed_at`, or never (0).
+fn longest_pause(is_wanted: bool, needed_at: u64, now: u64) -> u64 {
+    let was_needed = needed_at != 0 && now.saturating_sub(needed_at) < LATELY_NS;
+    match (is_wanted, was_needed) {
+        (false, _) => PAUSE_MAX_NS,
+        (true, true) => PAUSE_WANTED_NS,
+        (true, false) => PAUSE_UNNEEDED_NS,
     }
 }
 
@@ -352,4 +383,19 @@ fn sleep_deeply() {
         }
     }
     BELL.withdraw();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LATELY_NS, PAUSE_MAX_NS, PAUSE_UNNEEDED_NS, PAUSE_WANTED_NS, longest_pause};
+
+    #[test]
+    fn it_pauses_longer_where_it_was_not_needed_lately() {
+        let at = 5_000_000_000;
+        assert_eq!(longest_pause(true, 0, at), PAUSE_UNNEEDED_NS);
+        assert_eq!(longest_pause(true, at, at), PAUSE_WANTED_NS);
+        assert_eq!(longest_pause(true, at, at + LATELY_NS - 1), PAUSE_WANTED_NS);
+        assert_eq!(longest_pause(true, at, at + LATELY_NS), PAUSE_UNNEEDED_NS);
+        assert_eq!(longest_pause(false, at, at), PAUSE_MAX_NS);
+    }
 }
