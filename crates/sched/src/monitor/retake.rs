@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A machine asleep in an undeclared call for this long loses its processor; at once if work
 /// waits and nobody else would run it.
 const REVOKE_NS: u64 = 200_000;
-/// The same in a futex, which often is short.
-const REVOKE_FUTEX_NS: u64 = 1_000_000;
+/// The same in a futex, or in a call that changes the process's mappings and waits for others that do:
+/// both are often short.
+const REVOKE_LOCK_NS: u64 = 1_000_000;
 /// The same outside a system call (a page fault, a freezer).
 const REVOKE_FAULT_NS: u64 = 5_000_000;
 /// The same where the kernel doesn't say where the thread is, so that it may as well wait for a CPU.
@@ -108,13 +109,27 @@ fn look_at_progress(p: &'static Processor, machine: &'static Machine, now: u64) 
     }
     let bound = match machine.eyes.look() {
         Whereabouts::Running => return false,
-        Whereabouts::InCall(libc::SYS_futex) => REVOKE_FUTEX_NS,
+        Whereabouts::InCall(number) if waits_for_lock(number) => REVOKE_LOCK_NS,
         Whereabouts::InCall(_) if is_wanted(p) => 0,
         Whereabouts::InCall(_) => REVOKE_NS,
         Whereabouts::Faulting => REVOKE_FAULT_NS,
         Whereabouts::Unknown => REVOKE_BLIND_NS,
     };
     stands_for.unwrap_or(0) >= bound && revoke(p, machine, leaves)
+}
+
+/// Whether what sleeps in this call waits for a lock: a futex, or the lock of the process's mappings.
+fn waits_for_lock(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_futex
+            | libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mremap
+            | libc::SYS_mprotect
+            | libc::SYS_madvise
+            | libc::SYS_brk
+    )
 }
 
 /// For how long the machine's clock has stood, and it has not left the runtime; `None` at the first
