@@ -19,5 +19,5 @@ fn those_that_allocate_take_turns() {
     assert!(ended.number("in_libc") >= 50, "nothing was tried again");
     assert!(ended.number("preemptions") >= 300);
     assert!(ended.number("turns_min") >= 6);
-    assert!(ended.number("turns_max") <= 18);
+    assert!(ended.number("turns_max") <= 3 * ended.number("turns_min"));
 }
