@@ -7,6 +7,7 @@
 #[path = "../it/child.rs"]
 mod child;
 
+mod calls;
 mod errors;
 mod go_tools;
 mod profiles;
