@@ -9,7 +9,8 @@
 //!
 //! Rounds come every 20 us at first. After 50 rounds in which there was nothing to do the pause
 //! doubles, up to 10 ms (Go's numbers), and a timer that falls due ends it. While goroutines wait for a
-//! processor it is 5 ms at most, and 1 ms if a round of the last second has found somebody to help.
+//! processor it is 5 ms at most, and 1 ms if a round of the last second has found somebody to help, or
+//! there are files.
 //! When all processors have been idle for a while the monitor sleeps until one is not.
 
 mod lead;
@@ -36,11 +37,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const PAUSE_MIN_NS: u64 = 20_000;
 const PAUSE_MAX_NS: u64 = 10_000_000;
-/// The longest pause while goroutines wait for a processor that may be blocked, or files for a look,
-/// and this thread had to help lately.
+/// The longest pause while files wait for a look, or goroutines for a processor that may be blocked and
+/// this thread had to help lately.
 const PAUSE_WANTED_NS: u64 = 1_000_000;
-/// The same where it had not: a look costs 16 us and more on a virtual machine, and where goroutines
-/// wait there is no CPU left over for it.
+/// The same while goroutines wait and it had not: a look costs 16 us and more on a virtual machine, and
+/// where goroutines wait there is no CPU left over for it.
 const PAUSE_UNNEEDED_NS: u64 = 5_000_000;
 /// For how long it counts as needed.
 const LATELY_NS: u64 = 1_000_000_000;
@@ -354,8 +355,10 @@ impl Pace {
     }
 
     fn longest_pause(&self, now: u64) -> u64 {
-        let is_wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty())
-            || (netpoll::has_files() && !SCHEDULER.are_all_unused());
+        if netpoll::has_files() && !SCHEDULER.are_all_unused() {
+            return PAUSE_WANTED_NS;
+        }
+        let is_wanted = SCHEDULER.processors().any(|p| !p.ring.is_empty());
         longest_pause(is_wanted, self.needed_at, now)
     }
 }
