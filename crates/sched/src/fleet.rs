@@ -32,7 +32,7 @@ use gosched_fiber::thread;
 use std::fmt::Write;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 use std::time::Duration;
 
@@ -82,8 +82,6 @@ pub(crate) fn order_machine(p: &'static Processor) {
     // ORDERING: Relaxed; a number that steers. The spares did not last.
     let spares = SPARES.load(Relaxed);
     SPARES.store((spares * 2).min(SPARES_MAX), Relaxed);
-    // ORDERING: Release pairs with the starter's swap. More orders are likely.
-    WANTS_SPARE.store(true, Release);
     ORDERS.push(p);
 }
 
@@ -285,7 +283,8 @@ fn make_spare_if_wanted() {
     if !WANTS_SPARE.swap(false, AcqRel) {
         return;
     }
-    while SCHEDULER.sleeping_count() + ORDERS.births() < SPARES.load(Relaxed) {
+    let coming = SCHEDULER.sleeping_count() + ORDERS.births();
+    for _ in coming..SPARES.load(Relaxed) {
         // Without a spare things are slower, no more.
         if make_machine().is_err() {
             return;

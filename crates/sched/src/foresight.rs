@@ -3,9 +3,9 @@
 //! Most declared calls are over in a microsecond, so that a machine keeps its processor in name and the
 //! monitor takes it if the call lasts. Where calls do last, as files on a slow disk or a hundred
 //! requests to a library that sleeps, each one's successor waits for the monitor, which sees one call
-//! in a look. So each processor counts how many of its calls have lasted one after the other, and from
-//! the second on the machine hands the processor on by itself before it calls. A call that is
-//! over sooner than the monitor would have seen it sets the count back.
+//! in a look. So each processor counts how many of its calls have lasted one after the other, and after
+//! two the machine hands the processor on by itself before it calls. A call that is over sooner than the
+//! monitor would have seen it sets the count back.
 //!
 //! Go hands on at once only where the runtime knows that it waits (`entersyscallblock`).
 
