@@ -34,10 +34,10 @@ use testprogs::random::Random;
 
 /// Goroutines that act until the end.
 const ACTORS: u64 = 60;
-/// So much longer than asked for a run may go on until it has seen everything once.
-const EXTRA_MAX: Duration = Duration::from_secs(60);
+/// So much longer than asked for a run may go on until it has seen what it is for.
+const EXTRA_MAX: Duration = Duration::from_secs(90);
 /// Beyond that, a run that has not ended hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Threads that run goroutines, at most: few enough that all can be blocked at once.
 const THREADS_MAX: usize = 24;
@@ -68,10 +68,10 @@ fn main() {
     let actors: Vec<_> =
         actors.into_iter().map(|(i, r)| go(move || acts::until_over(i, r))).collect();
     std::thread::sleep(time);
-    let seen = loop {
-        let seen = witness::Seen::now().since(&before, begun.elapsed());
-        if !seen.is_too_short() || begun.elapsed() > time + EXTRA_MAX {
-            break seen;
+    let (seen, took) = loop {
+        let (seen, took) = (witness::Seen::now().since(&before), begun.elapsed());
+        if seen.is_enough(time) || took > time + EXTRA_MAX {
+            break (seen, took);
         }
         std::thread::sleep(Duration::from_millis(100));
     };
@@ -88,7 +88,7 @@ fn main() {
     let printed = lines.finish();
     acts::DONE.iter().for_each(|(name, count)| lines.say(&format!("{name}={}", count.get())));
     lines.say(&format!("lines={printed}"));
-    std::process::exit(seen.judge(&lines));
+    std::process::exit(seen.judge(time, took, &lines));
 }
 
 /// The profile's file, if one is asked for.

@@ -1,12 +1,9 @@
 //! Whether the run saw what it is for.
 //!
-//! The floors of preemptions and migrations hold for each second in which all CPUs were ours: the
-//! actors keep them busy, whether they are stopped or not. Where others computed, or a quota or the
-//! host kept CPUs from this process, the floors shrink with the share that it had, by its own count
-//! of ticks. They shrink with its square: to stop a goroutine takes two threads that have a CPU, its
-//! own and the monitor's. On a machine that does nothing else the floors are nearly what they say.
-//!
-//! Of the other decisions each is to be seen once. A run goes on until they were, for some time.
+//! The floors of preemptions and migrations grow with the time asked for, up to ten seconds of it; of
+//! the other decisions each is to be seen once. They are counts, not rates: how many stops there are in
+//! a second is the machine's affair (others compute, the host keeps a CPU back, the monitor's thread
+//! waits for one), and a run goes on until it has them all, for some time.
 //!
 //! With shared thread-locals nothing is stopped in place; goroutines are frozen with their threads,
 //! which needs another thread that sleeps just then. There the floor of preemptions is lower.
@@ -17,12 +14,14 @@ use gosched::runtime::{counters, preemptions};
 use std::fs;
 use std::time::Duration;
 
-/// Preemptions in a second.
+/// Preemptions for each second asked for.
 const PREEMPTIONS: u64 = 2_000;
 /// The same where goroutines are frozen.
 const FROZEN: u64 = 500;
-/// Goroutines seen on another thread than before, in a second.
+/// Goroutines seen on another thread than before, for each second asked for.
 const MIGRATIONS: u64 = 500;
+/// More seconds than this ask for no more of them.
+const COUNTED_SECS: u64 = 10;
 
 /// Counts since the start, or between two moments.
 #[derive(Debug)]
@@ -32,7 +31,6 @@ pub(crate) struct Seen {
     ticks: u64,
     /// Those of this process.
     own: u64,
-    secs: f64,
 }
 
 impl Seen {
@@ -47,17 +45,16 @@ impl Seen {
             ("forced", preempted.forced),
             ("undeclared_hand_offs", counted.undeclared_hand_offs),
         ];
-        Seen { counts, ticks: machine_ticks(), own: own_ticks(), secs: 0.0 }
+        Seen { counts, ticks: machine_ticks(), own: own_ticks() }
     }
 
     /// The difference.
-    pub(crate) fn since(self, before: &Seen, time: Duration) -> Seen {
+    pub(crate) fn since(self, before: &Seen) -> Seen {
         let pairs = self.counts.iter().zip(&before.counts);
         Seen {
             counts: pairs.map(|((name, now), (_, then))| (*name, now - then)).collect(),
             ticks: self.ticks - before.ticks,
             own: self.own - before.own,
-            secs: time.as_secs_f64(),
         }
     }
 
@@ -66,45 +63,48 @@ impl Seen {
         (self.own as f64 / self.ticks.max(1) as f64).min(1.0)
     }
 
-    /// How many of `name` there must be.
-    fn floor(&self, name: &str) -> u64 {
-        let share = self.share();
-        let scaled = |floor: u64| (floor as f64 * self.secs * share * share) as u64;
-        match name {
-            "undeclared_hand_offs" => 1,
-            _ if !pulse::has_signals() => 0,
-            "preemptions" if pulse::shares_thread_locals() => scaled(FROZEN),
-            "preemptions" => scaled(PREEMPTIONS),
-            "migrations" | "forced" if pulse::shares_thread_locals() => 0,
-            "migrations" => scaled(MIGRATIONS),
-            _ => 1,
-        }
+    /// Those of which there were fewer than a run of `asked` must have seen, and how many that is.
+    fn missing(&self, asked: Duration) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        self.counts.iter().filter_map(move |(name, count)| {
+            let floor = floor(name, asked);
+            (*count < floor).then_some((*name, *count, floor))
+        })
     }
 
-    /// Whether a longer run may show what this one has not: something was never seen.
-    pub(crate) fn is_too_short(&self) -> bool {
-        self.counts.iter().any(|(name, count)| *count == 0 && self.floor(name) == 1)
+    /// Whether it has all that a run of `asked` must have seen.
+    pub(crate) fn is_enough(&self, asked: Duration) -> bool {
+        self.missing(asked).next().is_none()
     }
 
     /// Prints the counts; the process's exit code.
-    pub(crate) fn judge(&self, lines: &Lines) -> i32 {
-        let share = self.share();
-        lines.say(&format!("share={:.0}%", share * 100.0));
+    pub(crate) fn judge(&self, asked: Duration, took: Duration, lines: &Lines) -> i32 {
+        lines.say(&format!("share={:.0}%", self.share() * 100.0));
         if !pulse::has_signals() {
             lines.say(
                 "SKIPPED: nothing is stopped by signals where machines are found through a slot",
             );
         }
-        let mut code = 0;
         for (name, count) in &self.counts {
-            let floor = self.floor(name);
             lines.say(&format!("{name}={count}"));
-            if *count < floor {
-                lines.say(&format!("too few {name}: {count}, not {floor}"));
-                code = 1;
-            }
         }
-        code
+        for (name, count, floor) in self.missing(asked) {
+            lines.say(&format!("too few {name}: {count} in {took:.1?}, not {floor}"));
+        }
+        i32::from(!self.is_enough(asked))
+    }
+}
+
+/// How many of `name` there must be.
+fn floor(name: &str, asked: Duration) -> u64 {
+    let secs = asked.as_secs().min(COUNTED_SECS);
+    match name {
+        "undeclared_hand_offs" => 1,
+        _ if !pulse::has_signals() => 0,
+        "preemptions" if pulse::shares_thread_locals() => FROZEN * secs,
+        "preemptions" => PREEMPTIONS * secs,
+        "migrations" | "forced" if pulse::shares_thread_locals() => 0,
+        "migrations" => MIGRATIONS * secs,
+        _ => 1,
     }
 }
 
