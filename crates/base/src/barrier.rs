@@ -9,7 +9,7 @@ use crate::os;
 use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Release, SeqCst},
-    fence,
+    compiler_fence, fence,
 };
 
 /// `linux/membarrier.h`.
@@ -64,15 +64,44 @@ pub fn heavy() -> bool {
     done
 }
 
-/// A filter for system calls was installed after `init`. From now on the light side has a fence;
-/// a CPU that is past its last look without one drains its stores at the next interrupt at the
-/// latest, and a timer's comes within 10 ms (`CONFIG_HZ` is 100 at least).
+/// As [`heavy`], for light sides that have seen [`is_asymmetric`] once and do not look again. Where
+/// the kernel has come to refuse it, this waits instead.
+#[cold]
+pub fn heavy_or_wait() {
+    if !heavy() {
+        wait_for_stores();
+    }
+}
+
+/// A filter for system calls was installed after `init`. From now on the light side has a fence.
 #[cold]
 fn refused() {
     // ORDERING: Release; as in `init`.
     ASYMMETRIC.store(false, Release);
+    wait_for_stores();
+}
+
+/// A CPU drains its stores at the next interrupt at the latest, and a timer's comes within 10 ms
+/// (`CONFIG_HZ` is 100 at least).
+fn wait_for_stores() {
     let nobodys = std::sync::atomic::AtomicU32::new(0);
     let _ = os::futex_wait(&nobodys, 0, Some(std::time::Duration::from_millis(20)));
+}
+
+/// A full barrier for one whose last access was an exchange, or another one that reads and writes at
+/// once: on x86 that is one by itself (Intel SDM, volume 3, "Loads and Stores Are Not Reordered with
+/// Locked Instructions"), and only the compiler has to be told.
+#[inline(always)]
+pub fn after_exchange() {
+    // ORDERING: SeqCst; what it pairs with is the caller's affair.
+    if cfg!(target_arch = "x86_64") { compiler_fence(SeqCst) } else { fence(SeqCst) }
+}
+
+/// The light side's barrier, while [`is_asymmetric`] holds.
+#[inline(always)]
+pub fn light() {
+    // ORDERING: SeqCst, for the compiler; the CPU's part is the heavy side's.
+    compiler_fence(SeqCst);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 pub(crate) use {
-    gosched_base::{CachePadded, Lock, LockGuard, os::monotonic_ns as now_ns},
+    gosched_base::{CachePadded, Lock, LockGuard, barrier, os::monotonic_ns as now_ns},
     gosched_sched::{
         Cancellation, Cancels, Critical, WaitReason, Waiter, block_unless, block_until, give_way,
         give_way_if_alone, is_busy, may_spin, may_spin_briefly,
@@ -10,7 +10,7 @@ pub(crate) use {
     std::{
         cell::Cell,
         hint::spin_loop,
-        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
+        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, fence},
     },
 };
 
@@ -21,11 +21,11 @@ pub(crate) use {
     loom::{
         cell::Cell,
         hint::spin_loop,
-        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize},
+        sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, fence},
         thread::yield_now as give_way,
     },
     model::{
-        CachePadded, Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter,
+        CachePadded, Cancellation, Cancels, Critical, Lock, LockGuard, WaitReason, Waiter, barrier,
         block_unless, block_until, give_way_if_alone, is_busy, may_spin, may_spin_briefly, now_ns,
     },
 };

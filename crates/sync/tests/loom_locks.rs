@@ -18,14 +18,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Runs `model` in every order with at most `preemptions` preemptions, in every world; its results.
+/// In which models run: the plain ones, and where mutexes are asymmetric.
+const PLAIN: [World; 3] = [
+    World { time_passes: false, spins: false, asymmetric: false },
+    World { time_passes: true, spins: false, asymmetric: false },
+    World { time_passes: false, spins: true, asymmetric: false },
+];
+const ASYMMETRIC: [World; 3] = [
+    World { asymmetric: true, ..PLAIN[0] },
+    World { asymmetric: true, ..PLAIN[1] },
+    World { asymmetric: true, ..PLAIN[2] },
+];
+
+/// Runs `model` in every order with at most `preemptions` preemptions, in each plain world; its
+/// results.
 fn explore<T: Ord + Send + 'static>(
     preemptions: usize,
     model: impl Fn() -> T + Send + Sync + Copy + 'static,
 ) -> BTreeSet<T> {
+    explore_in(&PLAIN, preemptions, model)
+}
+
+/// The same for mutexes, also where they are asymmetric.
+fn explore_mutex<T: Ord + Send + 'static>(
+    preemptions: usize,
+    model: impl Fn() -> T + Send + Sync + Copy + 'static,
+) -> BTreeSet<T> {
+    let mut results = explore_in(&PLAIN, preemptions, model);
+    results.append(&mut explore_in(&ASYMMETRIC, preemptions, model));
+    results
+}
+
+/// The same in these worlds.
+fn explore_in<T: Ord + Send + 'static>(
+    worlds: &[World],
+    preemptions: usize,
+    model: impl Fn() -> T + Send + Sync + Copy + 'static,
+) -> BTreeSet<T> {
     let results = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
-    for (time_passes, spins) in [(false, false), (true, false), (false, true)] {
-        World { time_passes, spins }.begin();
+    for world in worlds {
+        world.begin();
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(3).min(preemptions));
         let seen = results.clone();
@@ -62,12 +94,12 @@ impl Watched {
     }
 }
 
-/// Catches: `unlock` that doesn't settle; `take_or_queue` that queues without looking at the word
-/// under the lock; `wake_first` that leaves WOKEN when it wakes nobody; a woken waiter that does not
-/// clear WOKEN; `give` that gives the lock without LOCKED; `unlock` with Relaxed.
+/// Catches: `unlock` that doesn't settle; `take_or_queue` that queues without looking at the lock
+/// after W1; a woken waiter that does not clear WOKEN; `settle` that gives the lock without taking it; `unlock` with Relaxed; W2, or
+/// `release` without a barrier.
 #[test]
 fn three_lock_and_unlock() {
-    explore(2, || {
+    explore_mutex(2, || {
         let shared = Arc::new((Mutex::new(()), Watched::default()));
         let add = |shared: Arc<(Mutex<()>, Watched)>| {
             let _guard = shared.0.lock().unwrap();
@@ -87,7 +119,7 @@ fn three_lock_and_unlock() {
 /// One locks twice: the lock is taken, given away and taken again while somebody waits.
 #[test]
 fn one_locks_twice() {
-    explore(3, || {
+    explore_mutex(3, || {
         let shared = Arc::new((Mutex::new(()), Watched::default()));
         let other = thread::spawn({
             let shared = shared.clone();
@@ -106,11 +138,10 @@ fn one_locks_twice() {
 }
 
 /// A wait that is cancelled at any moment. Catches: `lock_contended` that does not take its node out
-/// (a later unlock uses a dead frame); `forget_flags` that leaves STARVING in the word (the lock is
-/// free and nobody may take it).
+/// (a later unlock uses a dead frame); `give` that keeps the lock when all waits have ended.
 #[test]
 fn a_cancelled_lock() {
-    let outcomes = explore(3, || {
+    let outcomes = explore_mutex(3, || {
         let shared = Arc::new((Mutex::new(()), Watched::default()));
         let other = thread::spawn({
             let shared = shared.clone();
@@ -133,6 +164,34 @@ fn a_cancelled_lock() {
         locked
     });
     assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+/// The same beside one who waits for ever. Catches: `wake_first` that leaves WOKEN when it wakes
+/// nobody.
+#[test]
+fn a_cancelled_lock_beside_another() {
+    explore_in(&[PLAIN[0], ASYMMETRIC[0]], 2, || {
+        let shared = Arc::new((Mutex::new(()), Watched::default()));
+        let cancelled = thread::spawn({
+            let shared = shared.clone();
+            move || drop(shared.0.lock_ctx(&Cancellation))
+        });
+        let other = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                let _guard = shared.0.lock().unwrap();
+                shared.1.add();
+            }
+        });
+        for _ in 0..2 {
+            let _guard = shared.0.lock().unwrap();
+            shared.1.add();
+        }
+        cancelled.join().unwrap();
+        other.join().unwrap();
+        let _guard = shared.0.try_lock().expect("free");
+        assert_eq!(shared.1.get(), 3);
+    });
 }
 
 /// Catches: readers that join although a writer has the lock; `write_unlock` that doesn't settle;
@@ -280,7 +339,7 @@ fn downgrade_keeps_writers_out() {
 /// Catches: `enter` after the mutex was let go (the notification is lost).
 #[test]
 fn a_notification_is_not_lost() {
-    explore(3, || {
+    explore_mutex(3, || {
         let shared = Arc::new((Mutex::new(()), Condvar::new(), Watched::default()));
         let waiter = thread::spawn({
             let shared = shared.clone();
@@ -305,7 +364,8 @@ fn a_notification_is_not_lost() {
 /// ended (the notification is lost, and the other waits for ever).
 #[test]
 fn a_notification_against_a_timeout() {
-    let outcomes = explore(2, || {
+    // The mutex's own orders are those of the tests above, also those of spinning.
+    let outcomes = explore_in(&PLAIN[..2], 2, || {
         let shared = Arc::new((Mutex::new(()), Condvar::new(), Watched::default()));
         let late = thread::spawn({
             let shared = shared.clone();

@@ -1,4 +1,4 @@
-//! A mutex: one word, and a queue for those who wait.
+//! A mutex: a word for its holder, one for those who want it, and a queue for those who wait.
 //!
 //! As Go's. Normally a lock that becomes free is anybody's: the first waiter is woken and competes
 //! with those who come along, which is what throughput wants, since those run already. A waiter
@@ -6,57 +6,91 @@
 //! 1 ms, it is given the lock by whoever lets go of it; and while one of those who were that late is
 //! in the queue, nobody overtakes.
 //!
-//! Word: LOCKED, WOKEN (a woken or spinning waiter is on its way, so nobody else is woken),
-//! WAITING (the queue is not empty), STARVING (a free lock is the first waiter's), SPINNING (beside
-//! WOKEN: it was set by one that spins).
+//! `locked` says whether somebody has it. `flags` are of those who want it: WAITING (the queue is not
+//! empty), WOKEN (a woken or spinning waiter is on its way, so nobody else is woken), SPINNING (beside
+//! WOKEN: it was set by one that spins), STARVING (the lock is handed to the first waiter, without
+//! becoming free), SYMMETRIC (below).
+//!
+//! A mutex that nobody waits for is taken by one locked instruction and given back by a plain store,
+//! which spares two fifths of what the pair costs otherwise. The waiter pays for that:
+//!
+//! ```text
+//!   holder                                waiter, with the queue's lock
+//!   U0 flags == 0? else as below          W1 flags |= WAITING | SYMMETRIC
+//!   U1 locked = FREE                      W2 membarrier, unless SYMMETRIC was set
+//!   U2 flags == 0? done                   W3 locked FREE -> HELD? it has it; else it queues
+//!   U3 a full barrier; WAITING? settle
+//! ```
+//!
+//! As long as SYMMETRIC is set the holder's U1 is an exchange, a full barrier, as are W1 and W3 then, and
+//! waiters need none that the kernel makes. A mutex begins like that, and a holder takes the flag back
+//! after [`CALM`] unlocks in a row beside nobody.
 //!
 //! Invariants
-//! * I1. WAITING and STARVING change under the queue's lock only. STARVING implies WAITING.
-//! * I2. Whoever sets LOCKED, or is given the lock, clears it once. Without LOCKED and with
-//!   STARVING nobody sets it but [`settle`](RawMutex::settle), for the first waiter.
-//! * I3. WOKEN is cleared, and SPINNING with it, by one who was woken or has set it itself: when it takes the lock, or
-//!   when it queues (with LOCKED or STARVING seen set, so that an unlock is to come).
-//! * I4. After each unlock that leaves WAITING without WOKEN, or with STARVING, somebody settles.
+//! * I1. WAITING and STARVING change under the queue's lock only. Whenever that is free a node in the
+//!   queue implies WAITING, and so does STARVING.
+//! * I2. Whoever makes `locked` HELD, or is given the lock, gives it back or on once.
+//! * I3. WOKEN is cleared, and SPINNING with it, by one who was woken or has set it itself: when it has
+//!   the lock, or when it queues (W1, so that it looks at the lock once more).
+//! * I4. After each unlock that finds WAITING without WOKEN, or with STARVING, somebody settles.
+//! * I5. Nobody sleeps through an unlock. Take a W3 that finds the lock HELD, and the unlock that ends
+//!   that; it reads the flags after W1 was visible:
+//!   - With U3 or an exchange: W1 and W3 are exchanges too, and one of two full barriers comes first.
+//!   - With U2 alone it would have read 0 from before W1. By I6 that is from before SYMMETRIC was set
+//!     last, and so from before the W2 that followed. Then U1 came before that W2 as well, which was
+//!     made with the queue's lock and so before W3: W3 would have found the lock free, or taken again.
+//! * I6. SYMMETRIC is cleared only by the holder, while no other flag is set. So flags that read 0 after a
+//!   W1 mean that this waiter has the lock or has gone.
+//!
+//! `mutex/tests.rs` enumerates all orders of holders and waiters with store buffers: nobody sleeps for
+//! ever, and without W2 or without U3's barrier somebody does.
 //!
 //! Rejected: a lock that always goes to the first waiter, which makes every operation a switch as
-//! soon as there is one; waking without WOKEN, which makes every unlock a wake.
+//! soon as there is one; waking without WOKEN, which makes every unlock a wake; `locked` among the
+//! flags in one word, used here before, as Go's, where each unlock is a second locked instruction;
+//! no SYMMETRIC, so that every wait is a `membarrier`, which interrupts all CPUs that run this process.
 
-use super::{STARVING_NS, Spin};
+use super::{STARVING_NS, Spin, pick};
 use crate::node::{Node, Outcome, Patience, Waited, Wish};
 use crate::profile;
 use crate::queue::{Queue, Waiters, Wakes};
 use crate::rt::{
-    AtomicU32, Critical, WaitReason, const_unless_modelled, give_way, give_way_if_alone, is_busy,
-    now_ns,
+    AtomicU32, Critical, WaitReason, barrier, const_unless_modelled, fence, give_way,
+    give_way_if_alone, is_busy, now_ns,
 };
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-const LOCKED: u32 = 1 << 0;
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+
+const SYMMETRIC: u32 = 1 << 0;
 const WOKEN: u32 = 1 << 1;
 const WAITING: u32 = 1 << 2;
 const STARVING: u32 = 1 << 3;
 const SPINNING: u32 = 1 << 4;
 
-/// Whether anybody may take a lock with this word.
-fn is_open(word: u32) -> bool {
-    word & (LOCKED | STARVING) == 0
+/// After so many unlocks in a row beside nobody the next waiter may pay for the holders: they spare some
+/// 2 ns each, and it pays some microseconds, on several CPUs perhaps.
+const CALM: u32 = pick(1 << 14);
+
+/// Whether the one who made a lock free beside these flags has to settle.
+#[inline(always)]
+fn is_unsettled(flags: u32) -> bool {
+    flags & WAITING != 0 && flags & (WOKEN | STARVING) != WOKEN
 }
 
-/// Whether the one who made a lock free, leaving this word, has to settle.
+/// Whether a free lock beside these flags is one who was woken's, and may wait for a processor.
 #[inline(always)]
-fn is_unsettled(word: u32) -> bool {
-    word & WAITING != 0 && word & (WOKEN | STARVING) != WOKEN
-}
-
-/// Whether a lock with this word is free for one who was woken, and may wait for a processor.
-#[inline(always)]
-fn is_for_woken(word: u32) -> bool {
-    word & (WOKEN | SPINNING) == WOKEN
+fn is_for_woken(flags: u32) -> bool {
+    flags & (WOKEN | SPINNING) == WOKEN
 }
 
 /// A mutex without data.
 pub(crate) struct RawMutex {
-    word: AtomicU32,
+    locked: AtomicU32,
+    flags: AtomicU32,
+    /// Unlocks beside nobody, in a row. Written by: the holder, while SYMMETRIC is set.
+    calm: AtomicU32,
     waiters: Waiters,
 }
 
@@ -73,13 +107,18 @@ struct Contender {
 impl RawMutex {
     const_unless_modelled! {
         pub(crate) fn new() -> RawMutex {
-            RawMutex { word: AtomicU32::new(0), waiters: Waiters::new() }
+            RawMutex {
+                locked: AtomicU32::new(FREE),
+                flags: AtomicU32::new(first_flags()),
+                calm: AtomicU32::new(0),
+                waiters: Waiters::new(),
+            }
         }
     }
 
     #[inline]
     pub(crate) fn lock(&self) {
-        if !self.lock_at_once() {
+        if !self.try_lock() {
             self.lock_contended(Patience::Endless);
         }
     }
@@ -87,54 +126,81 @@ impl RawMutex {
     /// False: the wait ended first.
     #[inline]
     pub(crate) fn lock_with(&self, patience: Patience<'_>) -> bool {
-        self.lock_at_once() || self.lock_contended(patience)
+        self.try_lock() || self.lock_contended(patience)
     }
 
-    /// Takes the lock if it is free, though others may wait. It may fail for no reason.
+    /// Takes the lock if it is free, though others may wait.
     #[inline(always)]
-    fn lock_at_once(&self) -> bool {
-        // ORDERING: Acquire pairs with `unlock`; makes what was written under the lock visible.
-        match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
-            Ok(_) => true,
-            Err(word) => {
-                is_open(word)
-                    // ORDERING: as above.
-                    && self.word.compare_exchange(word, word | LOCKED, Acquire, Relaxed).is_ok()
-            }
-        }
-    }
-
-    #[inline]
     pub(crate) fn try_lock(&self) -> bool {
-        // ORDERING: as in `lock_at_once`.
-        let mut word = match self.word.compare_exchange(0, LOCKED, Acquire, Relaxed) {
-            Ok(_) => return true,
-            Err(word) => word,
-        };
-        while is_open(word) {
-            // ORDERING: as in `lock_at_once`.
-            match self.word.compare_exchange(word, word | LOCKED, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        // ORDERING: Acquire pairs with `unlock` and its kin; makes what was written under the lock
+        // visible.
+        self.locked.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
     #[inline]
     pub(crate) fn unlock(&self) {
-        // ORDERING: Release pairs with `lock_at_once` and its kin.
-        let word = self.word.fetch_sub(LOCKED, Release) - LOCKED;
-        if word != 0 && (is_unsettled(word) || is_for_woken(word)) {
-            self.unlock_beside_others(word);
+        // ORDERING: Relaxed (U0); whoever sets a flag meanwhile is seen below.
+        let flags = self.flags.load(Relaxed);
+        if flags != 0 {
+            return self.unlock_symmetric(flags);
+        }
+        // ORDERING: Release pairs with `try_lock` (U1).
+        self.locked.store(FREE, Release);
+        barrier::light();
+        // ORDERING: Relaxed (U2); the barrier pairs with W2, see I5.
+        if self.flags.load(Relaxed) != 0 {
+            self.unlock_symmetric_meanwhile();
         }
     }
 
+    /// A waiter came between U0 and U2; others after it have no W2.
     #[cold]
-    fn unlock_beside_others(&self, word: u32) {
-        if is_unsettled(word) {
+    fn unlock_symmetric_meanwhile(&self) {
+        // ORDERING: U1 before U3; pairs with W1.
+        fence(SeqCst);
+        // ORDERING: Relaxed (U3); by the fence.
+        self.unlock_beside_others(self.flags.load(Relaxed));
+    }
+
+    /// Beside these flags.
+    fn unlock_symmetric(&self, flags: u32) {
+        if flags & STARVING != 0 {
+            return self.hand_over();
+        }
+        self.count_calm(flags);
+        self.release();
+        // ORDERING: Relaxed (U2); `release` is a full barrier that pairs with W1, see I5.
+        let flags = self.flags.load(Relaxed);
+        self.unlock_beside_others(flags);
+    }
+
+    /// U1 with its barrier.
+    #[inline(always)]
+    fn release(&self) {
+        // ORDERING: Release pairs with `try_lock`.
+        self.locked.swap(FREE, Release);
+        barrier::after_exchange();
+    }
+
+    /// Takes SYMMETRIC back if nobody has come for long. The holder, whose flag it is then.
+    #[inline(always)]
+    fn count_calm(&self, flags: u32) {
+        // ORDERING: Relaxed for all; one holder after the other.
+        let calm = if flags == SYMMETRIC { self.calm.load(Relaxed) + 1 } else { 0 };
+        self.calm.store(calm, Relaxed);
+        if calm >= CALM && barrier::is_asymmetric() {
+            // ORDERING: Relaxed; I6, by the order of changes of the flags alone.
+            let _ = self.flags.compare_exchange(SYMMETRIC, 0, Relaxed, Relaxed);
+            self.calm.store(0, Relaxed);
+        }
+    }
+
+    /// I4, for one who has made the lock free and found these flags then.
+    #[inline(always)]
+    fn unlock_beside_others(&self, flags: u32) {
+        if is_unsettled(flags) {
             self.unlock_contended();
-        } else {
+        } else if is_for_woken(flags) {
             // Whoever has passed the one that was woken, in a round of fairness for instance, could
             // take the lock again and again until its slice is over.
             give_way_if_alone();
@@ -177,13 +243,20 @@ impl RawMutex {
     /// Spins a little while the lock is held; the spinner keeps others from being woken.
     fn is_worth_spinning(&self, me: &mut Contender) -> bool {
         // ORDERING: Relaxed for all; a hint, and whoever takes the lock acquires.
-        let word = self.word.load(Relaxed);
-        if word & (LOCKED | STARVING) != LOCKED || !me.spin.again(word & WAITING != 0) {
+        if self.locked.load(Relaxed) == FREE {
             return false;
         }
-        let may_announce = !me.is_woken && word & (WOKEN | WAITING) == WAITING;
+        // ORDERING: as above.
+        let flags = self.flags.load(Relaxed);
+        if flags & STARVING != 0 || !me.spin.again(flags & WAITING != 0) {
+            return false;
+        }
+        let may_announce = !me.is_woken && flags & (WOKEN | WAITING) == WAITING;
         if may_announce
-            && self.word.compare_exchange(word, word | WOKEN | SPINNING, Relaxed, Relaxed).is_ok()
+            && self
+                .flags
+                .compare_exchange(flags, flags | WOKEN | SPINNING, Relaxed, Relaxed)
+                .is_ok()
         {
             me.is_woken = true;
         }
@@ -192,31 +265,29 @@ impl RawMutex {
 
     /// True: the lock is the caller's. False: `node` is in the queue.
     fn take_or_queue(&self, node: &Node, me: &Contender) -> bool {
-        let cleared = if me.is_woken { !(WOKEN | SPINNING) } else { !0 };
-        // ORDERING: Relaxed; the exchanges below acquire.
-        let mut word = self.word.load(Relaxed);
-        while is_open(word) {
-            let new = (word | LOCKED) & cleared;
-            // ORDERING: Acquire as in `lock_at_once`.
-            match self.word.compare_exchange(word, new, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => word = now,
-            }
+        if self.looks_open() && self.try_lock() {
+            self.forget_woken(me);
+            return true;
         }
         let critical = Critical::enter();
         let mut queue = self.waiters.lock(&critical);
-        loop {
-            let takes = is_open(word);
-            let starving = if me.is_starving { STARVING } else { 0 };
-            let set = if takes { LOCKED } else { WAITING | starving };
-            let new = (word | set) & cleared;
-            // ORDERING: Acquire as in `lock_at_once`. Release pairs with the Acquires of `settle`, by the
-            // queue's lock too.
-            match self.word.compare_exchange(word, new, AcqRel, Relaxed) {
-                Ok(_) if takes => return true,
-                Ok(_) => break,
-                Err(now) => word = now,
+        if self.looks_open() && self.try_lock() {
+            self.forget_woken(me);
+            return true;
+        }
+        let before = self.announce(me);
+        if before & SYMMETRIC == 0 {
+            barrier::heavy_or_wait();
+        } else {
+            barrier::after_exchange();
+        }
+        // Nobody else settles if the unlock did not see the flags yet (W3).
+        if self.try_lock() {
+            if queue.is_empty() {
+                // ORDERING: Relaxed; under the queue's lock.
+                self.flags.fetch_and(!(WAITING | STARVING), Relaxed);
             }
+            return true;
         }
         if me.has_waited {
             // SAFETY: it stays on the caller's stack until `Waiters::wait` has returned.
@@ -228,6 +299,36 @@ impl RawMutex {
         false
     }
 
+    /// Whether it is worth trying. A hint, on which nothing depends; models always try.
+    fn looks_open(&self) -> bool {
+        // ORDERING: Relaxed for both; whoever takes the lock acquires.
+        cfg!(loom) || self.locked.load(Relaxed) == FREE && self.flags.load(Relaxed) & STARVING == 0
+    }
+
+    /// For one that has the lock (I3).
+    fn forget_woken(&self, me: &Contender) {
+        if me.is_woken {
+            // ORDERING: Relaxed; its unlock looks at the flags again.
+            self.flags.fetch_and(!(WOKEN | SPINNING), Relaxed);
+        }
+    }
+
+    /// W1, for one that is about to queue; the flags before.
+    fn announce(&self, me: &Contender) -> u32 {
+        let starving = if me.is_starving { STARVING } else { 0 };
+        let cleared = if me.is_woken { WOKEN | SPINNING } else { 0 };
+        // ORDERING: Relaxed; the exchange decides.
+        let mut flags = self.flags.load(Relaxed);
+        loop {
+            let new = (flags | WAITING | SYMMETRIC | starving) & !cleared;
+            // ORDERING: Relaxed; a barrier follows.
+            match self.flags.compare_exchange(flags, new, Relaxed, Relaxed) {
+                Ok(before) => return before,
+                Err(now) => flags = now,
+            }
+        }
+    }
+
     /// After a wait that has ended early, whose node is out of the queue.
     #[cold]
     fn forget_flags(&self) {
@@ -235,18 +336,32 @@ impl RawMutex {
         let mut queue = self.waiters.lock(&critical);
         if queue.first().is_none() {
             // ORDERING: Relaxed; under the lock.
-            self.word.fetch_and(!(WAITING | STARVING), Relaxed);
+            self.flags.fetch_and(!(WAITING | STARVING), Relaxed);
         }
     }
 
     /// Settles, then lets the waiter run that was woken, if nobody else would.
     #[cold]
     fn unlock_contended(&self) {
+        self.wake_beside(|queue, wakes| self.settle(queue, wakes));
+    }
+
+    /// An unlock while somebody starves: the lock does not become free.
+    #[cold]
+    fn hand_over(&self) {
+        self.wake_beside(|queue, wakes| {
+            self.give(queue, wakes);
+            true
+        });
+    }
+
+    /// Calls `f` with the queue and wakes whom it claimed. If it says so the caller then gives way.
+    fn wake_beside(&self, f: impl FnOnce(&mut Queue, &mut Wakes) -> bool) {
         let critical = Critical::enter();
         let mut queue = self.waiters.lock(&critical);
         let waited = queue.waited();
         let mut wakes = Wakes::new();
-        let gives_way = self.settle(&mut queue, &mut wakes);
+        let gives_way = f(&mut queue, &mut wakes);
         drop(queue);
         let woke = !wakes.is_empty();
         wakes.wake(critical);
@@ -260,17 +375,22 @@ impl RawMutex {
     fn settle(&self, queue: &mut Queue, wakes: &mut Wakes) -> bool {
         let Some(first) = queue.first() else {
             // ORDERING: Relaxed; under the lock.
-            self.word.fetch_and(!(WAITING | STARVING), Relaxed);
+            self.flags.fetch_and(!(WAITING | STARVING), Relaxed);
             return false;
         };
-        // ORDERING: Relaxed; the exchanges decide.
-        let word = self.word.load(Relaxed);
-        if word & LOCKED != 0 || !is_unsettled(word) {
+        // ORDERING: Relaxed for both. Who has taken it meanwhile sees the flags in its turn (I5).
+        let is_held = self.locked.load(Relaxed) == HELD;
+        // ORDERING: as above.
+        let flags = self.flags.load(Relaxed);
+        if is_held || !is_unsettled(flags) {
             return false;
         }
         let age = now_ns().saturating_sub(first.since);
-        if word & STARVING != 0 || age > STARVING_NS {
-            self.give(queue, wakes);
+        if flags & STARVING != 0 || age > STARVING_NS {
+            // Unless somebody was faster.
+            if self.try_lock() {
+                self.give(queue, wakes);
+            }
             return true;
         }
         self.wake_first(queue, wakes);
@@ -278,51 +398,42 @@ impl RawMutex {
         is_busy()
     }
 
-    /// Takes the lock for the first waiter, unless somebody was faster.
+    /// Gives the lock, which is the caller's, to the first waiter; back if all waits have ended.
     fn give(&self, queue: &mut Queue, wakes: &mut Wakes) {
-        // ORDERING: Relaxed; the exchanges decide.
-        let mut word = self.word.load(Relaxed);
-        loop {
-            if word & LOCKED != 0 {
-                return;
-            }
-            // ORDERING: Acquire as in `lock_at_once`, for the waiter; its wake carries it on.
-            match self.word.compare_exchange(word, word | LOCKED, Acquire, Relaxed) {
-                Ok(_) => break,
-                Err(now) => word = now,
-            }
-        }
-        let mut taken = LOCKED;
-        let mut is_late = false;
+        let (mut is_given, mut is_late) = (false, false);
         while let Some(first) = queue.first() {
             let age = now_ns().saturating_sub(first.since);
+            // What was written under the lock goes with the wake.
             if queue.claim(first, Outcome::Granted, wakes) {
-                (taken, is_late) = (0, age > STARVING_NS);
+                (is_given, is_late) = (true, age > STARVING_NS);
                 break;
             }
         }
-        // The lock goes back if all waits have ended.
         let cleared = match (queue.is_empty(), is_late) {
-            (true, _) => WAITING | STARVING | taken,
+            (true, _) => WAITING | STARVING,
             (false, false) => STARVING,
             (false, true) => 0,
         };
-        // ORDERING: Release, for the case that the lock goes back: pairs with `lock_at_once`.
-        self.word.fetch_and(!cleared, Release);
+        // ORDERING: Relaxed; under the lock.
+        self.flags.fetch_and(!cleared, Relaxed);
+        if !is_given {
+            // The queue is empty, and who comes now needs its lock first, which makes this visible.
+            self.release();
+        }
     }
 
-    /// Lets the first waiter compete, unless somebody was faster.
+    /// Lets the first waiter compete.
     fn wake_first(&self, queue: &mut Queue, wakes: &mut Wakes) {
         // ORDERING: Relaxed for all; under the lock, and the woken one acquires when it takes the
         // lock.
-        let mut word = self.word.load(Relaxed);
-        while word & (LOCKED | WOKEN) == 0 {
-            match self.word.compare_exchange(word, word | WOKEN, Relaxed, Relaxed) {
+        let mut flags = self.flags.load(Relaxed);
+        while flags & WOKEN == 0 {
+            match self.flags.compare_exchange(flags, flags | WOKEN, Relaxed, Relaxed) {
                 Ok(_) => break,
-                Err(now) => word = now,
+                Err(now) => flags = now,
             }
         }
-        if word & (LOCKED | WOKEN) != 0 {
+        if flags & WOKEN != 0 {
             return;
         }
         let mut woken = WOKEN;
@@ -334,6 +445,20 @@ impl RawMutex {
         }
         let waiting = if queue.is_empty() { WAITING } else { 0 };
         // ORDERING: Relaxed; as above.
-        self.word.fetch_and(!(waiting | woken), Relaxed);
+        self.flags.fetch_and(!(waiting | woken), Relaxed);
     }
 }
+
+#[cfg(not(loom))]
+const fn first_flags() -> u32 {
+    SYMMETRIC
+}
+
+/// A model begins where the production type comes to after many turns.
+#[cfg(loom)]
+fn first_flags() -> u32 {
+    if barrier::is_asymmetric() { 0 } else { SYMMETRIC }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

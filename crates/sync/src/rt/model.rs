@@ -15,6 +15,7 @@ std::thread_local! {
     // All threads of a loom model are on one thread of the system.
     static TIME_PASSES: Cell<bool> = const { Cell::new(false) };
     static SPINS: Cell<bool> = const { Cell::new(false) };
+    static ASYMMETRIC: Cell<bool> = const { Cell::new(false) };
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -25,6 +26,8 @@ pub struct World {
     pub time_passes: bool,
     /// Waiters spin before they wait.
     pub spins: bool,
+    /// Mutexes begin as asymmetric ones, and become so again.
+    pub asymmetric: bool,
 }
 
 impl World {
@@ -32,6 +35,7 @@ impl World {
     pub fn begin(self) {
         TIME_PASSES.set(self.time_passes);
         SPINS.set(self.spins);
+        ASYMMETRIC.set(self.asymmetric);
     }
 }
 
@@ -48,6 +52,32 @@ pub(crate) fn may_spin() -> bool {
 
 pub(crate) fn may_spin_briefly() -> bool {
     SPINS.get()
+}
+
+/// Loom knows no barrier of which one side is free: both have a fence. That the light one does not need
+/// it is the affair of `raw/mutex/tests.rs`.
+pub(crate) mod barrier {
+    use super::ASYMMETRIC;
+    use loom::sync::atomic::{Ordering::SeqCst, fence};
+
+    pub(crate) fn is_asymmetric() -> bool {
+        ASYMMETRIC.get()
+    }
+
+    pub(crate) fn light() {
+        // ORDERING: as the production's.
+        fence(SeqCst);
+    }
+
+    pub(crate) fn heavy_or_wait() {
+        // ORDERING: as the production's.
+        fence(SeqCst);
+    }
+
+    pub(crate) fn after_exchange() {
+        // ORDERING: as the production's.
+        fence(SeqCst);
+    }
 }
 
 pub(crate) fn is_busy() -> bool {
