@@ -21,7 +21,7 @@ use crate::reason::WaitReason;
 use crate::scheduler::SCHEDULER;
 use crate::wait::{self, Waiter};
 use crate::{idle, park, slab, start, steal, transition};
-use gosched_base::os::Errno;
+use gosched_base::os::{self, Errno};
 use gosched_poll::{Descriptor, Wait};
 use gosched_protocol::Status;
 use gosched_runq::List;
@@ -40,6 +40,8 @@ static REGISTERED: AtomicU32 = AtomicU32::new(0);
 static LOOKING: AtomicBool = AtomicBool::new(false);
 /// How often anybody has looked in passing; the monitor looks if it stands still.
 static POLLS: AtomicU64 = AtomicU64::new(0);
+/// When anybody has last come out of the poller, on the monotonic clock.
+static POLLED_AT: AtomicU64 = AtomicU64::new(0);
 /// How often a machine has slept in the poller.
 static SLEEPS: AtomicU64 = AtomicU64::new(0);
 
@@ -172,8 +174,10 @@ pub(crate) fn poll(wait: Wait) -> Ready {
         None => waiter(word).wake(),
     });
     let count = if wait == Wait::Never { &POLLS } else { &SLEEPS };
-    // ORDERING: Relaxed; statistics, and a hint for the monitor.
+    // ORDERING: Relaxed for both; statistics, and a hint for the monitor.
     count.fetch_add(1, Relaxed);
+    // ORDERING: as above.
+    POLLED_AT.store(os::monotonic_ns(), Relaxed);
     ready
 }
 
@@ -255,10 +259,10 @@ pub(crate) fn counts() -> (u64, u64) {
     (POLLS.load(Relaxed), SLEEPS.load(Relaxed))
 }
 
-/// How often anybody has polled.
-pub(crate) fn polls() -> u64 {
-    let (looks, sleeps) = counts();
-    looks + sleeps
+/// When anybody has last looked at the files, on the monotonic clock.
+pub(crate) fn polled_at() -> u64 {
+    // ORDERING: Relaxed; a hint.
+    POLLED_AT.load(Relaxed)
 }
 
 /// Whether some goroutine waits for a file: the poller may wake it at any time.
