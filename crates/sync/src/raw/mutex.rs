@@ -186,7 +186,7 @@ impl RawMutex {
     #[inline(always)]
     fn count_calm(&self, flags: u32) {
         // ORDERING: Relaxed for all; one holder after the other.
-        let calm = if flags == SYMMETRIC { self.calm.load(Relaxed) + 1 } else { 0 };
+        let calm = if flags == SYMMETRIC { self.calm.load(Relaxed).saturating_add(1) } else { 0 };
         self.calm.store(calm, Relaxed);
         if calm >= CALM && barrier::is_asymmetric() {
             // ORDERING: Relaxed; I6, by the order of changes of the flags alone.
