@@ -451,7 +451,8 @@ pub(crate) fn released(machine: &Machine, p: &Processor) {
 /// Takes the processor of `victim` if it is in a declared call. Whoever wants it.
 ///
 /// The section begins before: what the machine says when it sees that the processor is gone must not
-/// be in an earlier generation than this.
+/// be in an earlier generation than this. And this must not be in an earlier one than the call, which may
+/// have begun since the section did: it goes on in the call's then.
 pub(crate) fn take_from_call(victim: &Machine) -> Option<&'static Processor> {
     let take = || victim.ownership.take_from_call().map(|id| SCHEDULER.processor(id));
     if !is_on() {
@@ -471,6 +472,12 @@ impl Section<'_> {
     /// `p` was taken from `victim`, which is in a call.
     fn steal(&mut self, p: &Processor, victim: &Machine) {
         let known = Word::read(&p.traced);
+        // ORDERING: Relaxed; the call wrote the word in the generation that it had read, before the taking.
+        let now = u64::from(GENERATION.load(Relaxed));
+        let is_behind = known.generation() > self.generation && known.generation() == now;
+        if is_behind && !self.go_on_in(now) {
+            return;
+        }
         if known.is_known() && known.generation() != self.generation {
             // The thread that has it says nothing in this generation.
             let status = ProcStatus::Abandoned as u64;

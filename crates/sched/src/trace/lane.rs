@@ -234,6 +234,16 @@ impl Lane {
 }
 
 impl Section<'_> {
+    /// Goes on in `generation`, which has begun since the section did. The collector waits for the section
+    /// still, so no other one follows meanwhile. False: there is no memory, and the trace has ended.
+    #[cold]
+    pub(super) fn go_on_in(&mut self, generation: u64) -> bool {
+        self.now = clock::now();
+        let Some(chunk) = self.lane.flip(generation, self.thread, self.now) else { return false };
+        (self.chunk, self.generation) = (chunk, generation);
+        true
+    }
+
     /// Writes an event.
     #[inline(never)]
     pub(super) fn put<const N: usize>(&mut self, kind: Kind, args: &[u64; N]) {
