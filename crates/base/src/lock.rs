@@ -40,7 +40,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{
     AtomicU32,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
-    compiler_fence, fence,
+    fence,
 };
 
 const FREE: u32 = 0;
@@ -169,7 +169,7 @@ impl<T: ?Sized> Drop for LockGuard<'_, T> {
         self.lock.word.store(FREE, Release);
         if barrier::is_asymmetric() {
             // ORDERING: U1 before U2; the CPU's part is W2, for the compiler this is.
-            compiler_fence(SeqCst);
+            barrier::light();
         } else {
             // ORDERING: U1 before U2; pairs with the SeqCst of `lock_contended`.
             fence(SeqCst);

@@ -1,6 +1,6 @@
 //! Whether the run saw what it is for.
 //!
-//! The floors of preemptions and migrations grow with the time asked for, up to ten seconds of it; of
+//! The floors of preemptions and migrations grow with the time asked for, up to twenty seconds of it; of
 //! the other decisions each is to be seen once. They are counts, not rates: how many stops there are in
 //! a second is the machine's affair (others compute, the host keeps a CPU back, the monitor's thread
 //! waits for one), and a run goes on until it has them all, for some time.
@@ -21,7 +21,7 @@ const FROZEN: u64 = 500;
 /// Goroutines seen on another thread than before, for each second asked for.
 const MIGRATIONS: u64 = 500;
 /// More seconds than this ask for no more of them.
-const COUNTED_SECS: u64 = 10;
+const COUNTED_SECS: u64 = 20;
 
 /// Counts since the start, or between two moments.
 #[derive(Debug)]
